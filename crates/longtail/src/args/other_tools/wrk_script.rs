@@ -7,7 +7,8 @@ use model::Nanos;
 use model::plan::quoted;
 
 use super::flags::{BODY, METHOD, PATH, UNKNOWN_HEADER, VALUE, with_value};
-use super::k6_script::quoted_in_mix;
+use super::js_literals::{BEGIN, END};
+use super::k6_script::{quoted_in_mix, with_ends};
 use super::lua_literals::{
     LuaWord, arguments, behind_comments, body_of_request, goes_on, is_of_name, local_value, parts,
     parts_and_rest, quoted_text, value_in_request, words,
@@ -27,6 +28,8 @@ pub(super) struct WrkScript {
     path_weights: Option<Vec<String>>,
     /// The file whose text is the body.
     body_file: Option<String>,
+    /// The file whose lines may be the paths of its requests, which are plain otherwise.
+    pub(super) paths_file: Option<String>,
     headers: Vec<(String, Said)>,
     /// Its `delay()`, or the mean of it.
     pub(super) think: Option<Nanos>,
@@ -71,6 +74,32 @@ const NAME: &str = "NAME";
 
 /// Functions that wrk calls beside `request`.
 const HOOKS: [&str; 4] = ["setup", "init", "response", "done"];
+
+/// The files whose lines functions of the script read, where a call names one: `load("paths.txt")`
+/// of `function load(file)` with `io.lines(file)` in it.
+fn files_given_to_functions(text: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for (at, _) in text.match_indices("function") {
+        let Some((head, done)) = text[at + "function".len()..].split_once(')') else { continue };
+        let Some((name, parameter)) = head.split_once('(') else { continue };
+        let assigned = || text[..at].trim_end().strip_suffix('=').map(str::trim_end);
+        let name = match name.trim() {
+            "" => assigned().map_or("", |before| {
+                &before[before.rfind(|c| !is_of_name(c)).map_or(0, |at| at + 1)..]
+            }),
+            name => name,
+        };
+        let reads = done.contains(&format!("io.lines({})", parameter.trim()));
+        if name.is_empty() || parameter.trim().is_empty() || !reads {
+            continue;
+        }
+        let all = words(text);
+        let given = all.iter().filter(|it| it.word == name).filter_map(|it| named_file(it.behind));
+        files.extend(given);
+    }
+    files.dedup();
+    files
+}
 
 /// What ends a path whose numbers the script counts: how far is not known.
 pub(super) const COUNTED: &str = "{1..500}";
@@ -129,6 +158,7 @@ impl WrkScript {
                 script.take_assignment(text, place, rest, is_steady);
             }
         }
+        lists.extend(files_given_to_functions(text));
         script.take_formats(text, &formats);
         if formats.len() == 1 {
             script.name_choices(text);
@@ -157,6 +187,17 @@ impl WrkScript {
                 formats.first().and_then(|arguments| paths_of_variable(text, arguments.get(1)?));
             script.how_to_write_path(text, paths, &lists)
         });
+        let has_paths_alone = script.path_to_write.is_some()
+            && !script.has_several
+            && script.body.is_none()
+            && matches!(&script.method, None | Some(Said::Text(_)));
+        if let [file] = &lists[..]
+            && has_paths_alone
+            && files.is_empty()
+            && script.method.as_ref().is_none_or(|it| *it == Said::Text("GET".to_owned()))
+        {
+            script.paths_file = Some(file.clone());
+        }
         // One file that is read as a whole, and one body that is no literal: that is the file's text,
         // unless something is put together.
         let is_whole = text.matches(":read(").count() == 1
@@ -292,6 +333,13 @@ impl WrkScript {
         let weights = weights.filter(|_| formats.len() > 1);
         let is_mix = formats.len() > 1 && (takes_turns.is_none() || weights.is_some());
         let mix = if is_mix { self.mix_of(text, formats, weights.as_deref()) } else { None };
+        // One request whose body has a number that varies.
+        let varies = match formats {
+            [one] => one.get(3).is_some_and(|body| varying_body(text, body).is_some()),
+            _ => false,
+        };
+        let of_one = if varies { self.mix_of(text, formats, None) } else { None };
+        let of_one = of_one.filter(|mix| !mix.contains(BODY) && !mix.contains(PATH));
         // In a mix with weights each request has what it needs.
         let takes_turns = takes_turns.filter(|_| weights.is_none());
         for (at, name, place) in [
@@ -349,6 +397,9 @@ impl WrkScript {
         if formats.len() > 1 && takes_turns.is_none() {
             self.end_mix(mix, how_often);
         }
+        if of_one.is_some() {
+            self.mix = of_one;
+        }
     }
 
     /// Takes several requests as this mix, or names them.
@@ -375,7 +426,10 @@ impl WrkScript {
     fn name_choices(&mut self, text: &str) {
         if self.method == Some(Said::Computed) {
             self.not_take("how often it sends which method (--mix takes weights)".to_owned());
-        } else if self.body == Some(Said::Computed) && text.contains("math.random") {
+        } else if self.mix.is_none()
+            && self.body == Some(Said::Computed)
+            && text.contains("math.random")
+        {
             self.not_take("that its body may differ each time (--mix varies numbers)".to_owned());
         }
     }
@@ -410,7 +464,8 @@ impl WrkScript {
             if let Some(weight) = weights.and_then(|weights| weights.get(at)) {
                 line.extend([" ", weight]);
             }
-            match own(arguments, 3, "wrk.body", self.body.as_ref()) {
+            let varying = arguments.get(3).and_then(|written| varying_body(text, written));
+            match varying.or_else(|| own(arguments, 3, "wrk.body", self.body.as_ref())) {
                 None => {}
                 Some(Said::Text(body)) if body.is_empty() => {}
                 Some(Said::Text(body)) => line.extend([" -d ", &quoted_in_mix(&body)?]),
@@ -628,26 +683,40 @@ fn text_of_value(text: &str, written: &str) -> Said {
 /// A path with random numbers in it: `"/a?id=" .. math.random(1000)`, `string.format("/a/%d", id)`,
 /// where the script's `request()` has `local id = math.random(10, 99)`.
 fn varying_path(text: &str, written: &str) -> Option<Said> {
-    let (path, behind) = sum_of_path(text, written.trim_start())?;
-    let is_whole = path.starts_with('/') && path.contains('{') && !goes_on(behind);
-    is_whole.then(|| Said::MixPaths(vec![path]))
+    let (path, behind) = sum_of(text, written.trim_start(), is_plain_in_mix)?;
+    let is_whole = path.starts_with('/') && path.contains(BEGIN) && !goes_on(behind);
+    is_whole.then(|| Said::MixPaths(vec![with_ends(&path)]))
 }
 
-/// Texts and random numbers between `..`, as `--mix` has them, and what is behind them.
-fn sum_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t str)> {
-    let (mut path, mut behind) = summand_of_path(text, written)?;
+/// A body with random numbers in it, which is a text of `--mix` between its quotes.
+fn varying_body(text: &str, written: &str) -> Option<Said> {
+    let (body, behind) = sum_of(text, written.trim_start(), |_| true)?;
+    (body.contains(BEGIN) && !goes_on(behind)).then_some(Said::Text(body))
+}
+
+/// Texts, each of which `is_plain`, and random numbers between `..`, and what is behind them.
+fn sum_of<'t>(
+    text: &'t str,
+    written: &'t str,
+    is_plain: fn(&str) -> bool,
+) -> Option<(String, &'t str)> {
+    let (mut sum, mut behind) = summand_of(text, written, is_plain)?;
     while let Some(next) = behind.trim_start().strip_prefix("..") {
-        let (part, behind_it) = summand_of_path(text, next.trim_start())?;
-        path += &part;
+        let (part, behind_it) = summand_of(text, next.trim_start(), is_plain)?;
+        sum += &part;
         behind = behind_it;
     }
-    Some((path, behind))
+    Some((sum, behind))
 }
 
 /// One of them.
-fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t str)> {
+fn summand_of<'t>(
+    text: &'t str,
+    written: &'t str,
+    is_plain: fn(&str) -> bool,
+) -> Option<(String, &'t str)> {
     if let Some((part, behind)) = quoted_text(written) {
-        return is_plain_in_mix(&part).then_some((part, behind));
+        return is_plain(&part).then_some((part, behind));
     }
     let end = written.find(|c| !is_of_name(c)).unwrap_or(written.len());
     let (name, behind) = written.split_at(end);
@@ -661,7 +730,7 @@ fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t s
                 [least, most] => (least, most),
                 _ => return None,
             };
-            (least < most).then(|| (format!("{{{least}..{most}}}"), behind))
+            (least < most).then(|| (format!("{BEGIN}{least}..{most}{END}"), behind))
         }
         "string.format" => {
             let (arguments, behind) = parts_and_rest(behind.trim_start().strip_prefix('(')?)?;
@@ -669,23 +738,24 @@ fn summand_of_path<'t>(text: &'t str, written: &'t str) -> Option<(String, &'t s
             let Said::Text(template) = whole_text(template) else { return None };
             let mut values = values.iter();
             let mut pieces = template.split('%');
-            let mut path = pieces.next()?.to_owned();
+            let mut sum = pieces.next()?.to_owned();
+            is_plain(&sum).then_some(())?;
             for piece in pieces {
                 let behind = piece.strip_prefix(['d', 'i', 's'])?;
                 // An argument is a whole part between commas.
                 let value = format!("{})", values.next()?);
                 let (value, end) =
-                    sum_of_path(text, &value).map(|(it, end)| (it, end.to_owned()))?;
-                (end.trim() == ")" && is_plain_in_mix(behind)).then_some(())?;
-                path.extend([&*value, behind]);
+                    sum_of(text, &value, is_plain).map(|(it, end)| (it, end.to_owned()))?;
+                (end.trim() == ")" && is_plain(behind)).then_some(())?;
+                sum.extend([&*value, behind]);
             }
-            Some((path, behind))
+            Some((sum, behind))
         }
         _ => {
             let value = value_in_request(text, name)?;
             // What it is made of is declared before it.
             let before = &text[..text.len() - value.len()];
-            let (value, end) = sum_of_path(before, value)?;
+            let (value, end) = sum_of(before, value, is_plain)?;
             (!goes_on(end)).then_some((value, behind))
         }
     }

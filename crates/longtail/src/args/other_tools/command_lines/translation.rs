@@ -141,6 +141,13 @@ pub(super) fn translate(
     Ok(ours)
 }
 
+/// Whether each line of a file is a path.
+fn has_paths_only(file: &str) -> bool {
+    let text = text_of(Path::new(file)).unwrap_or_default();
+    let mut lines = text.lines().filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(|line| line.starts_with('/') && !line.contains(' '))
+}
+
 impl Translation {
     pub(super) fn take(&mut self, tool: &'static OtherTool, typed: &TypedFlag, words: &[String]) {
         let TypedFlag { flag, name, value, typed_value, is_off } = typed;
@@ -373,6 +380,16 @@ impl Translation {
         self.headers_of_script = headers.collect();
         self.has_own_headers = script.has_own_headers;
         self.flags.extend(words);
+        let list = script.paths_file.as_deref().filter(|file| has_paths_only(file));
+        if let Some(file) = list {
+            self.flags.extend(["--requests", file].map(str::to_owned));
+            self.path_of_script = Some("/".to_owned());
+            self.differs.push(format!(
+                "the paths of {} are sent in turn by all connections together, in wrk by each thread for itself",
+                quoted(file)
+            ));
+            return;
+        }
         self.path_of_script = script.path().map(str::to_owned);
         self.unknown_path = script.path_to_write;
     }
@@ -569,9 +586,7 @@ impl Translation {
             } else {
                 format!("an iteration sends {shown} requests{average}, which --mix draws")
             };
-            format!(
-                "{what} at random, so not as many of each in a short run (--requests FILE keeps their order)"
-            )
+            format!("{what} at random (--requests FILE keeps their order)")
         } else {
             format!("an iteration sends {shown} requests{average}")
         };

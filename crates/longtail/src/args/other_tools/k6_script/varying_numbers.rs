@@ -9,7 +9,7 @@ pub(super) fn varies(text: &str) -> bool {
 }
 
 /// A random number as `--mix` has it: `{0..99}`.
-pub(super) fn with_ends(text: &str) -> String {
+pub(crate) fn with_ends(text: &str) -> String {
     text.replace(BEGIN, "{").replace(END, "}")
 }
 
