@@ -176,6 +176,44 @@ pub(super) fn without_comments(text: &str) -> String {
     code
 }
 
+/// A script without the types that TypeScript names behind values: `{ … } as Record<string, string>`.
+pub(super) fn without_assertions(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_behind_value = code.ends_with(['}', ']', ')', '\'', '"', '`']);
+        let words = [" as ", " satisfies "];
+        let named = words.into_iter().find_map(|word| rest.strip_prefix(word));
+        if let Some(named) = named.filter(|_| is_behind_value) {
+            let behind =
+                &named[named.find(|c| !is_of_name(c) && c != '.').unwrap_or(named.len())..];
+            let end = if behind.starts_with('<') { end_of_angles(behind) } else { 0 };
+            rest = behind[end..].trim_start_matches("[]");
+            continue;
+        }
+        let length = length_of_quoted(rest).unwrap_or(first.len_utf8());
+        code.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    code
+}
+
+/// What is behind the angle bracket that closes the one that begins here.
+fn end_of_angles(text: &str) -> usize {
+    let mut depth = 0_u32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at + letter.len_utf8();
+        }
+    }
+    text.len()
+}
+
 /// The length of the quoted text that begins here; `None` if none does. Only one in backticks has
 /// several lines.
 pub(super) fn length_of_quoted(text: &str) -> Option<usize> {
@@ -329,7 +367,14 @@ pub(super) fn exported_object(code: &str, name: &str) -> Option<JsValue> {
         let (between, value) = behind.split_once('=')?;
         let is_type = between.trim().is_empty() || between.trim_start().starts_with(':');
         is_type.then_some(value)
-    })?;
+    });
+    // `export { options };`
+    let listed = || {
+        let lists = code.split("export {").skip(1).filter_map(|list| list.split_once('}'));
+        let mut names = lists.flat_map(|(names, _)| names.split(','));
+        names.any(|one| one.trim() == name).then(|| declared_once(code, name))?
+    };
+    let declared = declared.or_else(|| Some(listed()?.1))?;
     let declared = declared.trim_start();
     let Some(fields) = declared.strip_prefix('{') else {
         // `config.options`
@@ -357,6 +402,7 @@ pub(super) fn value_with_constants(code: &str, written: &str) -> JsValue {
     in_parentheses(code, written)
         .or_else(|| made_a_number(code, written).map(JsValue::Number))
         .or_else(|| stringified(code, written).map(JsValue::Text))
+        .or_else(|| encoded(code, written).map(JsValue::Text))
         .or_else(|| in_backticks(code, written).map(JsValue::Text))
         .or_else(|| sum(code, written))
         .or_else(|| computed_number(code, written).map(JsValue::Number))
@@ -399,6 +445,27 @@ fn made_a_number(code: &str, written: &str) -> Option<String> {
 /// The text that `JSON.stringify` makes of a value.
 fn stringified(code: &str, written: &str) -> Option<String> {
     json(&value_with_constants(code, only_argument(written, "JSON.stringify(")?))
+}
+
+/// The text that `encodeURIComponent` makes of a value.
+fn encoded(code: &str, written: &str) -> Option<String> {
+    let argument = only_argument(written, "encodeURIComponent(")?;
+    let text = as_text(value_with_constants(code, argument))?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.!~*'()".contains(c);
+    let mut encoded = String::new();
+    let mut is_range = false;
+    for letter in text.chars() {
+        is_range = letter == BEGIN || is_range && letter != END;
+        if is_range || letter == END || is_plain(letter) {
+            encoded.push(letter);
+        } else {
+            let mut bytes = [0; 4];
+            for byte in letter.encode_utf8(&mut bytes).bytes() {
+                encoded.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    Some(encoded)
 }
 
 /// A text in backticks with `${…}` in it.
@@ -969,10 +1036,17 @@ pub(super) fn body_of_function<'c>(code: &'c str, name: &str) -> Option<&'c str>
 fn body_of(function: &str) -> Option<&str> {
     let (_, parameters) = function.split_once('(')?;
     let (_, behind) = parts(parameters)?;
-    let behind = behind.trim_start();
+    let behind = without_type(behind.trim_start());
     let body = behind.strip_prefix("=>").unwrap_or(behind).trim_start().strip_prefix('{')?;
     let (_, rest) = parts(body)?;
     Some(&body[..body.len() - rest.len() - 1])
+}
+
+/// What stands behind a function's parameters without the type that TypeScript names there: `: void`.
+fn without_type(behind: &str) -> &str {
+    let Some(named) = behind.strip_prefix(':') else { return behind };
+    let end = named.find(['{', '=', ';']).unwrap_or(named.len());
+    if named[end..].starts_with(['{', '=']) { &named[end..] } else { behind }
 }
 
 /// The body of a function in which what its groups do stands in the place of their callbacks:
@@ -1043,6 +1117,9 @@ mod tests {
             ("A * 2", Some("120")),
             ("A / 4 - 5", Some("10")),
             ("A + 1 + 's'", Some("61s")),
+            ("encodeURIComponent('a b&c/' + A)", Some("a%20b%26c%2F60")),
+            ("`${encodeURIComponent('é')}`", Some("%C3%A9")),
+            ("encodeURIComponent('a', 'b')", None),
             ("`http://${c.host}:${c.n.b}`", Some("http://h:2")),
             ("1 - A", None),
             ("A / 0", None),
@@ -1053,6 +1130,23 @@ mod tests {
             let value = as_text(value_with_constants(code, written));
             assert_eq!(value.as_deref(), expected, "{written}");
         }
+    }
+
+    #[test]
+    fn types_of_typescript_are_no_part_of_a_script() {
+        for (code, expected) in [
+            ("f({ a: 1 } as Record<string, Map<a, b>>, 'x as y');", "f({ a: 1 }, 'x as y');"),
+            ("const a = ['b'] as string[];", "const a = ['b'];"),
+            ("const a = { b: 1 } satisfies k6.Options;", "const a = { b: 1 };"),
+            ("import * as http from 'k6/http';", "import * as http from 'k6/http';"),
+            ("import { a as b } from 'c';", "import { a as b } from 'c';"),
+        ] {
+            assert_eq!(without_assertions(code), expected);
+        }
+        let typed = "export default async (data: Data): Promise<void> => { f(); }";
+        assert_eq!(body_of_function(typed, "default"), Some(" f(); "));
+        let typed = "export default function (): void { f(); }";
+        assert_eq!(body_of_function(typed, "default"), Some(" f(); "));
     }
 
     #[test]

@@ -137,7 +137,6 @@ impl Settings {
         }
         let runs_once = script.runs_once && script.shape.is_none() && !has_length;
         self.note_own_users(script.scenario_use, runs_once, is_said("vus"));
-        let mut taken = Vec::new();
         for (flag, value) in script.flags {
             let is_length = ["duration", "iterations"].contains(&flag);
             // k6 ignores `vus` in a script that it runs once.
@@ -145,10 +144,7 @@ impl Settings {
                 continue;
             }
             self.words.push(format!("--{flag}"));
-            if value.is_empty() {
-                taken.push(flag.to_owned());
-            } else {
-                taken.push(format!("{flag} {}", masked_word(&value)));
+            if !value.is_empty() {
                 self.words.push(value);
             }
         }
@@ -160,9 +156,6 @@ impl Settings {
             self.ours.extend(["-c", "1"].map(str::to_owned));
         } else if script.has_one_user && !is_said("vus") {
             self.words.extend(["--vus", "1"].map(str::to_owned));
-        }
-        if !taken.is_empty() {
-            self.harmless.push(format!("its options say {}", listed(&taken)));
         }
         let mut is_open = false;
         let mut iterations = None;
@@ -187,8 +180,9 @@ impl Settings {
         self.note_ceiling_of_all(tool, line, scenario.is_some() || script.scenarios.len() > 1);
         self.scenarios = script.scenarios;
         if !is_said("no-thresholds") {
-            if scenario.is_some() && !script.thresholds.is_empty() {
-                let said = "k6's thresholds are of all its scenarios, unless they name one; --expect is of this load";
+            if script.has_shared_thresholds {
+                let said =
+                    "k6's thresholds are of all its scenarios together; --expect is of this load";
                 self.differs.push(said.to_owned());
             }
             self.ours.extend(script.thresholds);

@@ -170,7 +170,7 @@ fn lines_for(
     found.note_too_few_requests(tool, &words);
     found.note_lateness(tool, theirs, &words);
     if !settings.follows_nothing {
-        found.note_redirects(tool, theirs);
+        found.note_redirects(tool, theirs, settings.requests_each);
     }
     found.note_unasked(tool, beside, &words);
     // A URL in the place of the script leaves nothing to say of one.
@@ -190,7 +190,7 @@ fn lines_for(
             && masked_body(&pair[1]) == SECRET
     }) {
         found.to_fill.push(
-            "a body is shown only if it is JSON, XML or a form, with no secret in it".to_owned(),
+            "a body is shown only if it is JSON or a form, or XML without a secret".to_owned(),
         );
     }
     found.fill_unknown(&words);
@@ -519,11 +519,15 @@ impl Translation {
         for (unknown, what, _) in UNKNOWN {
             let begin = format!("for {unknown} put ");
             let is_there = words.iter().any(|word| stands_for(word, unknown));
-            let is_said = self.to_fill.iter().any(|it| it.starts_with(&begin));
+            let said: Vec<&String> =
+                self.to_fill.iter().filter(|it| it.starts_with(&begin)).collect();
+            let mut names = if unknown == VALUE { names_with_value(words) } else { Vec::new() };
+            names.retain(|name| !said.iter().any(|it| it.contains(name)));
+            let is_said = !said.is_empty() && names.is_empty();
             let is_your_url = self.to_fill.iter().any(|it| unknown == URL && it == PUT_YOURS);
             if is_there && !is_said && !is_your_url {
-                let what = match &names_with_value(words)[..] {
-                    names if unknown == VALUE && !names.is_empty() => {
+                let what = match &names[..] {
+                    names if !names.is_empty() => {
                         format!("{what} {}", listed(names))
                     }
                     _ => what.to_owned(),
@@ -695,13 +699,14 @@ mod tests {
         let theirs: Vec<String> = theirs.map(str::to_owned).collect();
         let said = answer(&definition(), tool, &[], &theirs);
         let notes = said.map(|lines| lines[0].notes.clone()).unwrap_or_default();
-        assert_eq!(notes.len(), 5);
+        assert_eq!(notes.len(), 4);
         assert_eq!(notes[0], "put your URL in the place of URL");
         assert_eq!(notes[1], "hey's -h2 cannot be done here: longtail speaks HTTP/1.1 only");
         assert!(notes[2].starts_with("hey's -q waits"), "{}", notes[2]);
         let of_requests = notes[3].find("hey sends 50 of 52 requests").unwrap();
-        assert!(of_requests < notes[3].find("hey sends GET unless -m says otherwise").unwrap());
-        assert_eq!(notes[4], "hey follows redirects, ours does not");
+        let of_method = notes[3].find("hey sends GET unless -m says otherwise").unwrap();
+        assert!(of_requests < of_method);
+        assert!(notes[3].ends_with("; hey follows redirects, ours does not"), "{}", notes[3]);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::args::other_tools::flags::{OtherTool, OwnType};
 /// Bytes of a sentence that still reads well.
 const LONGEST_SENTENCE: usize = 240;
 
+/// Bytes of one of several sentences: two lines of a terminal.
+const LONGEST_LINE: usize = 180;
+
 impl Translation {
     /// What is said below our line, the most consequential first.
     pub(super) fn notes(&self) -> Vec<String> {
@@ -27,26 +30,32 @@ impl Translation {
         };
         // What is lost stands before what only differs.
         let mut notes = once(&[
-            &self.fails,
             &self.to_fill,
+            &self.fails,
             &self.left_out,
             &self.lines_of_script,
             &self.differs,
         ]);
-        let minor = once(&[&self.harmless, &self.habits]).join("; ");
-        notes.extend(Some(minor).filter(|minor| !minor.is_empty()));
-        notes.extend(self.redirects.clone());
+        let mut minor = once(&[&self.harmless, &self.habits]);
+        minor.extend(self.redirects.clone());
+        notes.extend(Some(minor.join("; ")).filter(|minor| !minor.is_empty()));
         notes
     }
 
-    /// What a script has that is not taken: in a sentence, or a line each if that is long.
+    /// What a script has that is not taken, in as few sentences as can be read.
     pub(super) fn leave_out_of_script(&mut self, what: &[String]) {
-        let sentence = format!("not taken: {}", listed(what));
-        if sentence.len() <= LONGEST_SENTENCE {
-            self.left_out.push(sentence);
-        } else {
-            let lines = what.iter().map(|one| format!("not taken: {one}"));
-            self.lines_of_script.extend(lines);
+        let sentence = |what: &[String]| format!("not taken: {}", listed(what));
+        if sentence(what).len() <= LONGEST_SENTENCE {
+            self.left_out.push(sentence(what));
+            return;
+        }
+        let mut begin = 0;
+        for end in 1..=what.len() {
+            let is_full = what.get(begin..=end).is_none_or(|it| sentence(it).len() > LONGEST_LINE);
+            if is_full {
+                self.lines_of_script.push(sentence(&what[begin..end]));
+                begin = end;
+            }
         }
     }
 
@@ -150,9 +159,20 @@ impl Translation {
 
     /// That a tool follows redirects, unless it is told not to. A form that was sent is often
     /// answered with one, so that this is said of every method.
-    pub(super) fn note_redirects(&mut self, tool: &'static OtherTool, theirs: &[String]) {
+    ///
+    /// k6 also sends the cookies that responses set with the later ones of the `requests_each` of an
+    /// iteration.
+    pub(super) fn note_redirects(
+        &mut self,
+        tool: &'static OtherTool,
+        theirs: &[String],
+        requests_each: Option<f64>,
+    ) {
         if tool.redirects.is_some_and(|flag| !tool.has_typed(flag, theirs)) {
-            self.redirects = Some(format!("{} follows redirects, ours does not", tool.name));
+            let is_kept = requests_each.is_some_and(|requests| requests > 1.0);
+            let cookies = if is_kept { " and keeps cookies" } else { "" };
+            self.redirects =
+                Some(format!("{} follows redirects{cookies}, ours does not", tool.name));
         }
     }
 

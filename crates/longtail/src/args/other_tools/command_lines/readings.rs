@@ -99,7 +99,7 @@ fn reading(
         found.settle_counts(tool, &[]);
         found.take_encodings(tool, &[], words);
         let line = found.whole_line(whole, tool, &[]);
-        found.note_redirects(tool, words);
+        found.note_redirects(tool, words, None);
         found.note_unasked(tool, &[], &line);
         line
     } else {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::args::other_tools::js_literals::parts;
+use crate::args::other_tools::js_literals::{is_of_name, parts};
 use crate::args::other_tools::script_file::text_of;
 
 /// What makes a value of a file of JSON, up to the file's name.
@@ -43,14 +43,19 @@ fn with_each<'s>(
     whole + rest
 }
 
-/// `JSON.parse(open('./config.json'))`.
+/// `JSON.parse(open('./config.json'))`, perhaps with a field of it: `.users`.
 fn with_json(script: &str, folder: &Path) -> String {
     with_each(script, OPENED, |behind| {
         let (name, behind) = in_quotes(behind)?;
         let behind = behind.trim_start().strip_prefix(')')?.trim_start().strip_prefix(')')?;
         let text = text_of(&folder.join(name))?;
-        let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-        is_json.then(|| TextInPlace { text: text.trim().to_owned(), behind })
+        let value = serde_json::from_str::<serde_json::Value>(&text).ok()?;
+        let of_field = behind.strip_prefix('.').and_then(|behind| {
+            let (field, behind) = behind.split_at(behind.find(|c| !is_of_name(c))?);
+            let value = value.get(field).filter(|_| !behind.starts_with('('))?;
+            Some(TextInPlace { text: value.to_string(), behind })
+        });
+        Some(of_field.unwrap_or(TextInPlace { text: text.trim().to_owned(), behind }))
     })
 }
 
@@ -71,21 +76,27 @@ fn with_lists_that_are_shared(script: &str) -> String {
     })
 }
 
-/// `import { NAME } from './constants.js'`: the text of that file, if it has nothing but constants and
-/// functions that send nothing.
+/// `import { NAME } from './constants.js'`, or `export` in the place of `import`: the text of that
+/// file, if it has nothing but constants and functions that send nothing.
 fn with_imports(script: &str, folder: &Path) -> String {
-    with_each(script, "import ", |behind| {
-        let names = behind.trim_start().strip_prefix('{')?;
-        let (names, behind) = names.split_once('}')?;
-        let from = behind.trim_start().strip_prefix("from")?;
-        let (file, behind) = in_quotes(from.trim_start())?;
-        let text = text_of(&folder.join(file))?;
-        let is_plain = !names.contains(" as ")
-            && (file.starts_with("./") || file.starts_with("../"))
-            && !["export default", "http.", "import "].iter().any(|word| text.contains(word));
-        let text = text.replace("export ", "") + "\n";
-        is_plain.then_some(TextInPlace { text, behind })
-    })
+    let imported = with_each(script, "import ", |behind| {
+        let TextInPlace { text, behind } = constants_of_file(behind, folder)?;
+        Some(TextInPlace { text: text.replace("export ", ""), behind })
+    });
+    with_each(&imported, "export ", |behind| constants_of_file(behind, folder))
+}
+
+/// The text of the file that `{ NAME } from './constants.js'` names.
+fn constants_of_file<'s>(behind: &'s str, folder: &Path) -> Option<TextInPlace<'s>> {
+    let names = behind.trim_start().strip_prefix('{')?;
+    let (names, behind) = names.split_once('}')?;
+    let from = behind.trim_start().strip_prefix("from")?;
+    let (file, behind) = in_quotes(from.trim_start())?;
+    let text = text_of(&folder.join(file))?;
+    let is_plain = !names.contains(" as ")
+        && (file.starts_with("./") || file.starts_with("../"))
+        && !["export default", "http.", "import "].iter().any(|word| text.contains(word));
+    is_plain.then(|| TextInPlace { text: text + "\n", behind })
 }
 
 /// A text in quotes that begins here, and what is behind it.
@@ -114,6 +125,11 @@ mod tests {
                 "const c = JSON.parse(open('gone.json'));",
                 "const c = JSON.parse(open('gone.json'));",
             ),
+            ("const c = JSON.parse(open('config.json')).vus;", "const c = 3;"),
+            (
+                "const c = JSON.parse(open('config.json')).map(f);",
+                "const c = { \"vus\": 3 }.map(f);",
+            ),
             (
                 "const u = new SharedArray('u', () => JSON.parse(open('users.json')));",
                 "const u = [1, 2];",
@@ -127,6 +143,7 @@ mod tests {
                 "const u = new SharedArray('u', () => [1, 2].slice(1));",
             ),
             ("import { A } from './own.js';\nA;", "const A = 'b';\n;\nA;"),
+            ("export { A } from './own.js';\nA;", "export const A = 'b';\n;\nA;"),
             ("import { go } from './sends.js';", "import { go } from './sends.js';"),
             ("import { check } from 'k6';", "import { check } from 'k6';"),
         ] {

@@ -42,8 +42,11 @@ impl Pauses {
         let mean = if pause.is_random { " (a mean)" } else { "" };
         let of_all = format!("its sleep() is {in_all}{mean} in each iteration");
         let is_same = at_once.is_some() || is_same_behind_each(of_body);
+        // One request an iteration has all of the pause behind it, wherever the script has it.
+        let is_alone = (requests - 1.0).abs() < f64::EPSILON;
         let said = match at_once {
-            _ if is_same && !pause.is_random => None,
+            _ if (is_same || is_alone) && !pause.is_random => None,
+            _ if is_alone => Some(format!("--think {behind_each} is the mean of its sleep()")),
             Some(_) => Some(of_all),
             None => Some(format!(
                 "{of_all}: --think {behind_each} behind each request is as much in all"

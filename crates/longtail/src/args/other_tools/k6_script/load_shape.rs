@@ -248,7 +248,7 @@ impl LoadShape {
                 });
                 ramp.words
             }
-            "constant-vus" => with_users(count("vus", 1), length),
+            "constant-vus" | "externally-controlled" => with_users(count("vus", 1), length),
             "shared-iterations" | "per-vu-iterations" => {
                 let users = count("vus", 1);
                 let each = count("iterations", 1);
@@ -286,7 +286,12 @@ impl LoadShape {
         };
         let is_open = executor.ends_with("-arrival-rate");
         let drops = is_open.then(|| format!("its {executor} is an open loop: {DROPS}"));
+        let is_controlled = executor == "externally-controlled";
+        let controlled = is_controlled.then(|| {
+            "k6's VUs can be changed while it runs (externally-controlled); -c stays".to_owned()
+        });
         let said = lowest.into_iter().chain(of_each_user(scenario)).chain(said_of_end(scenario));
+        let said = said.chain(controlled);
         let said = said.collect();
         LoadShape {
             words,

@@ -24,6 +24,7 @@ use judge::words::listed;
 use load_shape::{environment_of_scenario, most_users, time, with_one_scenario};
 use model::secret::{SECRET, masked_body};
 use script_requests::{FORM, ScriptBody, ScriptRequest, method_of};
+pub(super) use varying_numbers::with_ends;
 use varying_numbers::{varies, with_random_numbers, with_user_numbers};
 use written_out::{with_loops_written_out, with_single_declarations};
 
@@ -32,7 +33,7 @@ use crate::args::other_tools::flags::{BODY, METHOD, VALUE, WEIGHT, with_value};
 use crate::args::other_tools::js_literals::{
     EnvironmentSources, JsCall, JsValue, body_of_function, calls, calls_of_batch, exported_object,
     is_read_in_function, parts, reads_variable, with_environment, with_groups_inline,
-    without_comments,
+    without_assertions, without_comments,
 };
 
 /// Options that are switches of k6's command line, too.
@@ -46,6 +47,9 @@ const SWITCHES: [(&str, &str); 3] = [
 /// otherwise.
 const MOST_OF_HOST: u32 = 6;
 
+/// What a check of ours can ask for.
+const KNOWN_CHECKS: &str = "--check has status, length, sha256 and same-body";
+
 /// Options that change the load, and are not taken.
 const NOT_TAKEN: [&str; 10] = [
     "batch",
@@ -58,6 +62,17 @@ const NOT_TAKEN: [&str; 10] = [
     "minIterationDuration",
     "tlsAuth",
     "tlsVersion",
+];
+
+/// Modules by which a script sends what is no request of `k6/http`.
+const OTHER_SENDERS: [&str; 7] = [
+    "k6/ws",
+    "k6/websockets",
+    "k6/experimental/websockets",
+    "k6/net/grpc",
+    "k6/browser",
+    "k6/experimental/browser",
+    "jslib.k6.io/httpx",
 ];
 
 /// What k6 does with the scenarios of a script.
@@ -87,6 +102,8 @@ pub(super) struct K6Script {
     pub(super) shape: Option<LoadShape>,
     /// Our words for its thresholds.
     pub(super) thresholds: Vec<String>,
+    /// Whether some of them are of all of several scenarios together.
+    pub(super) has_shared_thresholds: bool,
     /// Our words for its requests, but for the URL.
     pub(super) request: Vec<String>,
     /// The URL of its requests, if it is plain.
@@ -148,7 +165,7 @@ impl K6Script {
     /// That of a text; `None` if it is no script of k6.
     pub(super) fn in_text(text: &str, line: LineOfScript<'_>) -> Option<K6Script> {
         let LineOfScript { given, scenario, .. } = line;
-        let declared = with_single_declarations(&without_comments(text));
+        let declared = with_single_declarations(&without_assertions(&without_comments(text)));
         let in_environment =
             |of_scenario| with_environment(&declared, EnvironmentSources { given, of_scenario });
         let before_scenarios = in_environment(&[]);
@@ -218,7 +235,7 @@ impl K6Script {
         match &options {
             Some(options) => script.take_options(options, each, scenario),
             None if has_options => {
-                script.not_taken.push("its options, which are no plain literals".to_owned());
+                script.not_taken.push("its options (they are no plain literals)".to_owned());
             }
             None => {
                 script.has_one_user = true;
@@ -378,6 +395,7 @@ impl K6Script {
                 let condition = text.and_then(|text| k6_condition(&format!("{metric}:{text}")));
                 if let Some(condition) = condition.filter(|_| !counts_all) {
                     self.thresholds.extend(["--expect".to_owned(), condition]);
+                    self.has_shared_thresholds |= scenario.is_some() && of_scenario.is_none();
                 } else {
                     let hint = hint_of_threshold(metric, text);
                     match unknown.iter_mut().find(|(known, _)| *known == hint) {
@@ -405,6 +423,19 @@ impl K6Script {
         let has_call = |names: &[&str]| calls.iter().any(|call| names.contains(&call.name));
         if has_call(&["http.setResponseCallback"]) || code.contains("responseCallback:") {
             self.not_take("which statuses it takes for good (--check status=200)".to_owned());
+        }
+        let ends_with = |end: &str| calls.iter().any(|call| call.name.ends_with(end));
+        let of_pages = [".submitForm", ".clickLink"].into_iter().filter(|call| ends_with(call));
+        let of_pages: Vec<String> = of_pages.map(|call| format!("{}()", &call[1..])).collect();
+        if !of_pages.is_empty() {
+            self.not_take(format!("the requests of its {} (--mix)", listed(&of_pages)));
+        }
+        if code.contains("cookieJar(") && ends_with(".set") {
+            self.not_take("the cookies that it sets in its jar (-H 'Cookie: …')".to_owned());
+        }
+        let others: Vec<&str> = OTHER_SENDERS.into_iter().filter(|it| code.contains(it)).collect();
+        if !others.is_empty() {
+            self.not_take(format!("what it sends by {}", others.join(", ")));
         }
         if code.contains("k6/metrics") && has_call(&["Trend", "Rate", "Counter", "Gauge"]) {
             self.not_take("its own metrics".to_owned());
@@ -522,7 +553,7 @@ impl K6Script {
             {
                 self.request.extend(["--check".to_owned(), format!("status={status}")]);
                 if others > 0 {
-                    self.not_take(format!("its other checks ({})", known_checks(&checks)));
+                    self.not_take(format!("its other checks ({KNOWN_CHECKS})"));
                 }
             }
             _ if checks.is_empty() => {}
@@ -533,7 +564,7 @@ impl K6Script {
                 "its checks, which expect another status for one request than for another (--check is of all responses)"
                     .to_owned(),
             ),
-            None => self.not_take(format!("its checks ({})", known_checks(&checks))),
+            None => self.not_take(format!("its checks ({KNOWN_CHECKS})")),
         }
     }
 
@@ -579,9 +610,8 @@ impl K6Script {
                 ScriptBody::Computed => BODY,
                 _ => continue,
             };
-            let note = format!(
-                "k6 URL-encodes the values of a form: write those in the place of {unknown} so, too (a b&c as a+b%26c)"
-            );
+            let note =
+                format!("URL-encode what you put for {unknown}, as k6 does (a b&c is a+b%26c)");
             if request.is_form && !self.to_fill.contains(&note) {
                 self.to_fill.push(note);
             }
@@ -594,9 +624,8 @@ impl K6Script {
             }
         }
         if !names.is_empty() {
-            let does = if names.len() > 1 { "come" } else { "comes" };
             self.to_fill.push(format!(
-                "its {} {does} from a response: one line cannot log in first and then send the token, so put one that is valid",
+                "for {VALUE} put a valid {}: k6 takes it from a response, and one line cannot log in first",
                 listed(&names)
             ));
         }
@@ -674,15 +703,6 @@ fn obstacle(why_uncounted: Option<&str>, requests: &[ScriptRequest]) -> String {
             .collect();
         format!(" (what {} sends is computed, or would vary in --mix)", listed(&odd))
     }
-}
-
-/// What `--check` can check, and what it cannot of what these do.
-fn known_checks(checks: &[&JsCall<'_>]) -> String {
-    let of_body = [".body", ".json(", ".html("];
-    let mut conditions = checks.iter().filter_map(|check| check.arguments.get(1));
-    let reads_body = conditions.any(|it| of_body.iter().any(|part| it.contains(part)));
-    let not_body = if reads_body { ", nothing of a body's text" } else { "" };
-    format!("--check has status, length, sha256 and same-body{not_body}")
 }
 
 /// What to type for a threshold that is not taken, in parentheses; empty if nothing is.
@@ -955,7 +975,7 @@ mod tests {
             ("http.get('http://h/a/' + my.randomIntBetween(2, 5));", "--mix GET /PATH http://h/"),
             (
                 "check(http.get('http://h/'), { a: (r) => { return r.status === 302; }, b: (r) => r.body });",
-                "--check status=302 http://h/ not its other checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
+                "--check status=302 http://h/ not its other checks (--check has status, length, sha256 and same-body)",
             ),
         ] {
             let script = format!("export default function () {{\n  {body}\n}}");
@@ -1070,7 +1090,7 @@ mod tests {
             ),
             (
                 "check(http.get('http://h/a'), { ok: (r) => r.status === 200 && r.body });",
-                "http://h/a not its checks (--check has status, length, sha256 and same-body, nothing of a body's text)",
+                "http://h/a not its checks (--check has status, length, sha256 and same-body)",
             ),
             (
                 "check(http.get('http://h/a'), { a: (r) => r.status === 200, b: (r) => r.status === 201 });",
@@ -1130,13 +1150,10 @@ mod tests {
                 "http.get('http://h/a,b?c=1#d'); sleep(1); http.post('http://h', '{\"a\":1}', { headers: { B: 'c' } }); sleep(1);",
                 "--think 1s --mix GET /a%2Cb?c=1, POST / -d \"{\\\"a\\\":1}\" -H \"B: c\" http://h/",
             ),
-            (
-                "sleep(1); http.get('http://h/');",
-                "--think 1s http://h/ but its sleep() is 1s in each iteration: --think 1s behind each request is as much in all",
-            ),
+            ("sleep(1); http.get('http://h/');", "--think 1s http://h/"),
             (
                 "http.get('http://h/'); sleep(Math.random() * 2); sleep(randomIntBetween(1, 2));",
-                "--think 2.5s http://h/ but its sleep() is 2.5s (a mean) in each iteration: --think 2.5s behind each request is as much in all",
+                "--think 2.5s http://h/ but --think 2.5s is the mean of its sleep()",
             ),
             ("http.get('http://h/'); sleep(T);", "http://h/ not its sleep()"),
             (
@@ -1219,7 +1236,10 @@ mod tests {
         ] {
             let found = taken_of_iteration(&format!("http.get('http://h/'); sleep({pause});"));
             assert!(found.starts_with(&format!("--think {expected} http://h/")), "{found}");
-            assert!(found.contains(&format!("its sleep() is {expected} (a mean)")), "{found}");
+            assert!(
+                found.contains(&format!("--think {expected} is the mean of its sleep()")),
+                "{found}"
+            );
         }
     }
 
@@ -1296,7 +1316,7 @@ mod tests {
         assert_eq!(taken(rate).unwrap(), expected, "a rate of ours is of requests");
         let arrow =
             "export const options = { ...all };\nexport default () => { http.get('http://h/'); }";
-        let expected = "http://h/ not its options, which are no plain literals";
+        let expected = "http://h/ not its options (they are no plain literals)";
         assert_eq!(taken(arrow).unwrap(), expected);
         let open = "export const options = { scenarios: { a: { executor: 'constant-arrival-rate' } } };\nexport default function () { http.get('http://h/'); sleep(T); }";
         assert_eq!(taken(open).unwrap(), "--rate RATE --for DURATION http://h/ not its sleep()");

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::list_picks::items_of;
 use crate::args::other_tools::js_literals::{
-    declared_once, end_of_statement, is_of_name, length_of_quoted, parts, parts_between,
+    JsValue, declared_once, end_of_statement, is_of_name, length_of_quoted, parts, parts_between,
     value_with_constants,
 };
 
@@ -100,8 +100,25 @@ fn with_lists_of_batches(code: String) -> String {
             let end = begin + code[begin..].find(')').unwrap_or_default();
             code.replace_range(begin..end, &list);
         }
+        if let Some(list) = code[begin..].strip_prefix('[')
+            && let Some((requests, behind)) = parts(list)
+        {
+            let end = code.len() - behind.len();
+            let written = requests.into_iter().map(|it| request_of_constant(&code, it));
+            let list = format!("[{}]", written.collect::<Vec<_>>().join(", "));
+            code.replace_range(begin..end, &list);
+        }
     }
     code
+}
+
+/// The object or list in whose place a name stands in a batch; anything else as it is written.
+fn request_of_constant(code: &str, written: &str) -> String {
+    let declared = declared_once(code, written)
+        .map(|(_, value)| value[..end_of_statement(value)].trim())
+        .filter(|value| value.starts_with(['{', '[']));
+    let is_known = value_with_constants(code, written) != JsValue::Computed;
+    declared.filter(|_| is_known).unwrap_or(written).to_owned()
 }
 
 fn next_call_for_each(code: &str) -> Option<usize> {
@@ -399,6 +416,10 @@ mod tests {
             (
                 "const P = ['/a', '/b']; const r = P.map((p) => ({ url: p })); http.batch(r);",
                 "const P = ['/a', '/b']; const r = [{ url: '/a' }, { url: '/b' }]; http.batch([{ url: '/a' }, { url: '/b' }]);",
+            ),
+            (
+                "const R = { method: 'GET', url: '/a' }; http.batch([R, '/b', S]);",
+                "const R = { method: 'GET', url: '/a' }; http.batch([{ method: 'GET', url: '/a' }, '/b', S]);",
             ),
             (
                 "for (const p of ['/a']) { for (let i = 0; i < 1; i++) { http.get(p + i) } }",
