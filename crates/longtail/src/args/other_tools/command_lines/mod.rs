@@ -390,6 +390,10 @@ fn without_subcommand(tool: &'static OtherTool, theirs: &[String]) -> Result<Vec
 fn find_url(tool: &OtherTool, beside: &[String], found: &mut Translation) {
     match tool.url {
         UrlPlace::Word => {
+            // A pattern of URLs would be sent as it is written.
+            if found.impossible.iter().any(|flag| flag == "--rand-regex-url") {
+                found.operands = vec![URL.to_owned()];
+            }
             let is_in_file = found.flags.iter().any(|flag| flag == "--requests");
             let is_beside = beside.iter().any(|word| synonyms::is_url(word));
             if found.operands.is_empty() && !is_in_file && !is_beside {
