@@ -460,9 +460,8 @@ fn encoded(code: &str, written: &str) -> Option<String> {
             encoded.push(letter);
         } else {
             let mut bytes = [0; 4];
-            for byte in letter.encode_utf8(&mut bytes).bytes() {
-                encoded.push_str(&format!("%{byte:02X}"));
-            }
+            let bytes = letter.encode_utf8(&mut bytes).bytes();
+            encoded.extend(bytes.map(|byte| format!("%{byte:02X}")));
         }
     }
     Some(encoded)

@@ -187,16 +187,8 @@ impl WrkScript {
                 formats.first().and_then(|arguments| paths_of_variable(text, arguments.get(1)?));
             script.how_to_write_path(text, paths, &lists)
         });
-        let has_paths_alone = script.path_to_write.is_some()
-            && !script.has_several
-            && script.body.is_none()
-            && matches!(&script.method, None | Some(Said::Text(_)));
-        if let [file] = &lists[..]
-            && has_paths_alone
-            && files.is_empty()
-            && script.method.as_ref().is_none_or(|it| *it == Said::Text("GET".to_owned()))
-        {
-            script.paths_file = Some(file.clone());
+        if files.is_empty() {
+            script.paths_file = script.file_of_paths(&lists);
         }
         // One file that is read as a whole, and one body that is no literal: that is the file's text,
         // unless something is put together.
@@ -221,6 +213,25 @@ impl WrkScript {
             }
         }
         script
+    }
+
+    /// The one file whose lines it reads, if all but the path of its requests is plain.
+    fn file_of_paths(&self, lists: &[String]) -> Option<String> {
+        let get = Said::Text("GET".to_owned());
+        let is_get = self.method.as_ref().is_none_or(|method| *method == get);
+        let is_alone = is_get && self.body.is_none() && !self.has_several;
+        match lists {
+            [file] if is_alone && self.path_to_write.is_some() => Some(file.clone()),
+            _ => None,
+        }
+    }
+
+    /// One request whose body has a number that varies, as a mix.
+    fn mix_of_varying_body(&self, text: &str, formats: &[Vec<&str>]) -> Option<String> {
+        let [one] = formats else { return None };
+        varying_body(text, one.get(3)?)?;
+        let mix = self.mix_of(text, formats, None)?;
+        (!mix.contains(BODY) && !mix.contains(PATH)).then_some(mix)
     }
 
     /// `wrk.method = "POST"`, where `behind` is what stands behind the `place` in `wrk` in the text.
@@ -333,13 +344,7 @@ impl WrkScript {
         let weights = weights.filter(|_| formats.len() > 1);
         let is_mix = formats.len() > 1 && (takes_turns.is_none() || weights.is_some());
         let mix = if is_mix { self.mix_of(text, formats, weights.as_deref()) } else { None };
-        // One request whose body has a number that varies.
-        let varies = match formats {
-            [one] => one.get(3).is_some_and(|body| varying_body(text, body).is_some()),
-            _ => false,
-        };
-        let of_one = if varies { self.mix_of(text, formats, None) } else { None };
-        let of_one = of_one.filter(|mix| !mix.contains(BODY) && !mix.contains(PATH));
+        self.mix = self.mix_of_varying_body(text, formats);
         // In a mix with weights each request has what it needs.
         let takes_turns = takes_turns.filter(|_| weights.is_none());
         for (at, name, place) in [
@@ -396,9 +401,6 @@ impl WrkScript {
         }
         if formats.len() > 1 && takes_turns.is_none() {
             self.end_mix(mix, how_often);
-        }
-        if of_one.is_some() {
-            self.mix = of_one;
         }
     }
 

@@ -88,6 +88,7 @@ pub(super) enum ScenarioUse {
 }
 
 /// What a script says of its load.
+#[expect(clippy::struct_excessive_bools, reason = "each is found or not, whatever the others are")]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct K6Script {
     /// Flags of k6 that say the same as its options: each with its value, which is empty for a
