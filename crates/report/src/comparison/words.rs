@@ -126,9 +126,8 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.difference) {
                 Some(_) if is_said_by_rate(it) => {}
-                // The table has its figures, and the times before it are what it follows from.
-                Some(by) if it.row.metric == Metric::Throughput => {
-                    certain.push(format!("{name} {by}"));
+                Some(_) if it.row.metric == Metric::Throughput => {
+                    certain.push(format!("{name} {}", it.short_figures()));
                 }
                 Some(by) => certain.push(it.certain_change(&by)),
                 None if it.row.decides => unclear.push(it),
@@ -165,7 +164,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
                 && has_changed(it.difference)
                 && !is_hardly_certain(it.difference)
         })
-        .and_then(|it| Some(format!("{} {}", name(it.row.metric), estimate_of(it.difference)?)));
+        .map(|it| format!("{} {}", name(it.row.metric), it.medians()));
     certain.extend(costs);
     let said = [trade.map(|trade| trade.in_words()), Some(changed), Some(certain.join(", "))];
     let said = said.into_iter().chain([of_same, unclear]).flatten();
@@ -1048,7 +1047,7 @@ mod tests {
         let pair = tail.differences.iter_mut().find(|it| it.base == "C" && it.arm == "D").unwrap();
         pair.blocks = 8;
         pair.blocks_beyond_margin = 5;
-        let begins = "-k on 8.0.2: throughput -5.0 %; mean and p50 the same within 5 %; may differ: p99 206 → 301 ms in 5 of 8 blocks";
+        let begins = "-k on 8.0.2: throughput 100 → 95.0/s; mean and p50 the same within 5 %; may differ: p99 206 → 301 ms in 5 of 8 blocks";
         let said = |summary: &SummaryComparison| {
             sentence(summary)
                 .lines()
@@ -1074,10 +1073,11 @@ mod tests {
             let pair = pair.unwrap();
             (pair.verdict, pair.doubt) = (ComparisonVerdict::Worse, None);
             (pair.estimate, pair.interval) = (Some(estimate), Some(interval));
+            // The figures are those of the table, whatever the blocks say.
             sentence(&summary).lines().next().unwrap().to_owned()
         };
         let certain = said(0.62, [0.2, 1.3]);
-        assert!(certain.ends_with("; CPU a request +62 %."), "{certain}");
+        assert!(certain.ends_with("; CPU a request 1.89 → 1.90 ms."), "{certain}");
         let hardly = said(0.12, [0.01, 0.3]);
         assert!(!hardly.contains("CPU"), "{hardly}");
     }
