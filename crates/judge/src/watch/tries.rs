@@ -212,22 +212,35 @@ fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     let for_all = is_enough_for_all.then(|| {
         format!("; with {in_flight:.0} none of the requests that are here now would wait")
     });
+    let rate = seen.rate_now()?;
     Some(format!(
-        " Twice as many answer {}{}.",
-        at_most_in_words(seen, at_most)?,
+        " Twice as many answer at most {} requests per second (now {}){}.",
+        number::rate_in_words(rate * at_most),
+        number::rate_in_words(rate),
         for_all.unwrap_or_default()
     ))
 }
 
-/// `: at most 143 requests per second then (now 78.4)`: if none had to wait for its turn, and the rest
-/// took as long as now. Empty where that is not known, or no more.
+/// `: at most about 140 requests per second then (now 78.4)`: if none had to wait for its turn, and the
+/// rest took as long as now, which looks at the threads tell to two digits. Empty where that is not known,
+/// or no more.
 fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
     let at_most = || {
         let turns = turns.filter(|turns| turns.has > Nanos::ZERO && seen.waiting() > 0)?;
         let times = turns.in_thread().as_secs_f64() / turns.has.as_secs_f64();
-        at_most_in_words(seen, times_by_cpus(seen, times)?)
+        let rate = seen.rate_now()?;
+        let at_most = two_digits(rate * times_by_cpus(seen, times)?);
+        let now = number::rate_in_words(rate);
+        Some(format!(": at most about {at_most} requests per second then (now {now})"))
     };
-    at_most().map_or_else(String::new, |at_most| format!(": {at_most} then"))
+    at_most().unwrap_or_default()
+}
+
+/// `140`, `8.2`
+fn two_digits(rate: f64) -> String {
+    let unit = 10_f64.powi(rate.log10().floor() as i32 - 1);
+    let decimals = if rate < 10.0 { 1 } else { 0 };
+    number::fixed((rate / unit).round() * unit, decimals)
 }
 
 /// So many times the requests, or as many as the CPUs allow; `None` if a limit is not known, as where
@@ -246,16 +259,6 @@ fn times_by_cpus(seen: &WatchEvidence, times: f64) -> Option<f64> {
     let processes = if seen.is_ruby { seen.workers.len() as f64 } else { f64::INFINITY };
     let cpus = (seen.cpus? - others).min(processes);
     Some(times.min(cpus / cpu)).filter(|times| *times >= WORTH_IT)
-}
-
-/// `at most 198 requests per second (now 99)`
-fn at_most_in_words(seen: &WatchEvidence, times: f64) -> Option<String> {
-    let rate = seen.rate_now()?;
-    Some(format!(
-        "at most {} requests per second (now {})",
-        number::rate_in_words(rate * times),
-        number::rate_in_words(rate)
-    ))
 }
 
 /// ` (now about 25 ms a request)`: how long each has a lock that is always in use, in as many workers as
