@@ -58,6 +58,8 @@ pub struct Lane<'a, C, W> {
     heads: HeadCache,
     /// Whether there is a [fast path](self) for this load.
     allows_fast_path: bool,
+    /// From this long on a response leaves the fast path: it is slow, or comes after the timeout.
+    slow: Nanos,
     /// Whether TCP is asked for the round trip of each connection.
     reads_tcp_info: bool,
     records: Records,
@@ -133,6 +135,7 @@ impl<'a, C: Clock, W: ConnectionDriver> Lane<'a, C, W> {
                 .collect(),
             heads,
             allows_fast_path: journal.is_none() && spec.allows_fast_path(),
+            slow: NetworkPath::SLOW.min(spec.load.timeout),
             reads_tcp_info: spec.transport.leaves_loopback(),
             records: Records::new(spec, share, &clock, start, journal),
             queue_stamps: QueueStamps::new(spec, &clock),

@@ -133,7 +133,7 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         let end = self.arrival(slot, now);
         let connection = &mut self.connections[slot];
         let Some(request) = &connection.outstanding else { return false };
-        let is_slow = end.at.saturating_sub(request.sent) >= NetworkPath::SLOW;
+        let is_slow = end.at.saturating_sub(request.begun) >= self.slow;
         if request.sent >= end.at || end.at >= self.window.until || is_slow {
             return false;
         }
@@ -275,9 +275,12 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
     ) {
         let connection = &mut self.connections[slot];
         let Some(request) = &connection.outstanding else { return };
+        let took = end.at.saturating_sub(request.begun);
+        if took >= self.spec.load.timeout {
+            return self.answered_too_late(slot, took, response.bytes, end.seen);
+        }
         let mut outcome = Outcome::Answered(response.head.status);
         let mut is_good = outcome.is_good();
-        let took = end.at.saturating_sub(request.begun);
         let was_measured = request.due.is_measured;
         let is_slow = was_measured && took >= NetworkPath::SLOW;
         if let Some(wanted) = self.spec.body_bytes
@@ -321,6 +324,18 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
             }
             self.ended_with_its_connection(slot, was_measured, we_keep, end.seen);
         }
+    }
+
+    /// A whole response came after the timeout, before a scan found the request: it has timed out all
+    /// the same, and its connection is closed as that of any other timeout.
+    #[cold]
+    fn answered_too_late(&mut self, slot: usize, took: Nanos, bytes: u64, seen: Nanos) {
+        self.make_no_further_request(slot, seen);
+        if self.connections[slot].has_measured_request() && took >= NetworkPath::SLOW {
+            self.note_slow(slot, took);
+        }
+        self.close(slot);
+        self.record_end(slot, Outcome::TimedOut, None, seen, bytes);
     }
 
     /// Notes that the server closes the connection with this response. `is_silent`: the response

@@ -321,21 +321,27 @@ impl<C: Clock, W: ConnectionDriver> Lane<'_, C, W> {
         self.next_scan = now + step;
         self.standstill.read_cpu_time();
         for slot in 0..self.connections.len() {
-            let connection = &mut self.connections[slot];
+            let connection = &self.connections[slot];
             let is_connected = connection.state == ConnectionState::Open;
             let longest = if is_connected { timeout } else { connect_timeout };
             if let Some(request) = &connection.outstanding
                 && now.saturating_sub(request.begun) >= longest
             {
-                if now >= self.window.until && !self.scheduler.is_open() {
-                    // The load is over: no further request is made in place of this one. (Its end
-                    // subtracts it from those left, if it is measured.)
-                    connection.requests_left = u64::from(request.due.is_measured);
-                }
+                self.make_no_further_request(slot, now);
                 let outcome =
                     if is_connected { Outcome::TimedOut } else { Outcome::ConnectTimedOut };
                 self.end(slot, outcome, now, None);
             }
+        }
+    }
+
+    /// If the load is over, lets no further request be made in place of the one of `slot`, which has
+    /// timed out. (Its end subtracts it from those left, if it is measured.)
+    #[cold]
+    pub(super) fn make_no_further_request(&mut self, slot: usize, now: Nanos) {
+        if now >= self.window.until && !self.scheduler.is_open() {
+            let connection = &mut self.connections[slot];
+            connection.requests_left = u64::from(connection.has_measured_request());
         }
     }
 

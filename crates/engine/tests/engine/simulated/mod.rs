@@ -397,6 +397,28 @@ fn a_request_without_a_response_times_out_once_and_the_connection_goes_on() {
 }
 
 #[test]
+fn a_response_after_the_timeout_is_none_though_no_scan_came_before_it() {
+    // A timeout of a second is looked for every 50 ms. `service`: how long the server takes for each.
+    let done = |service: Nanos, pace: Pace| {
+        let load = spec(1, pace).with(|load| load.timeout = ms(1000));
+        run(&LoadSpec { measured: Some(ms(1500)), ..load }, slots(1, service))
+    };
+    for pace in [Pace::Closed, paced(1.0)] {
+        let exchanges = |service| done(service, pace.clone()).exchanges;
+        assert!(exchanges(ms(999)).iter().all(|it| it.outcome == Outcome::Answered(200)));
+        for late in [ms(1000), Nanos::from_micros(1_000_001), ms(1020), ms(1049)] {
+            let late_ones = exchanges(late);
+            assert_eq!(late_ones.len(), 2, "{late_ones:?}");
+            assert_eq!(late_ones[0].outcome, Outcome::TimedOut, "after {late:?}");
+            assert!(late_ones[0].ended <= late, "{late_ones:?}");
+        }
+    }
+    let late = done(ms(1020), Pace::Closed).tally;
+    assert_eq!((late.counts.of(Outcome::TimedOut), late.counts.good()), (2, 0));
+    assert_eq!(late.connections_opened, 2, "as after any timeout");
+}
+
+#[test]
 fn a_refused_connect_is_an_outcome_and_is_tried_again_after_a_pause() {
     let server = Slots { refuses: Some(1), ..slots(2, ms(100)) };
     let done = run(&LoadSpec { requests_per_connection: Some(2), ..spec(2, Pace::Closed) }, server);
