@@ -31,8 +31,8 @@ impl OtherClients {
         Some(OtherClients { kernel, ports, before: None, most: 0 })
     }
 
-    /// Looks once. A connection of ours may be closed between the questions, which makes it look like
-    /// another's, so it has to be another's twice in a row.
+    /// Looks once. A connection of ours may be opened while the kernel lists its sockets, one by one,
+    /// which makes it look like another's, so it has to be another's twice in a row.
     pub fn look(&mut self) {
         let first = self.ask();
         let mut now = self.ask();
@@ -48,12 +48,15 @@ impl OtherClients {
 
     /// Bytes that the server received on each connection of others, by the client's port.
     fn ask(&mut self) -> BTreeMap<u16, u64> {
+        // One that we close after the kernel listed it is ours, and so is one that we opened before.
+        let mut own = own_sockets();
         let query = SocketQuery { states: 1 << ESTABLISHED, port: 0, has_last_words: true };
         // A kernel may lack IPv6.
         let families = FAMILIES.iter();
         let sockets = families.filter_map(|family| self.kernel.ask(&[*family], query).ok());
         let sockets: Vec<KernelSocket> = sockets.flatten().collect();
-        received_from_others(&sockets, &self.ports, &own_sockets())
+        own.append(&mut own_sockets());
+        received_from_others(&sockets, &self.ports, &own)
     }
 
     /// The most connections that sent something between two looks.
@@ -71,21 +74,32 @@ fn own_sockets() -> BTreeSet<u64> {
 
 /// Bytes that a server at these ports received on each connection that is not ours, by the client's
 /// port. `own`: the inodes of our sockets. Nothing where none of the connections is ours: then
-/// something in between changes ports, and it is not known whose they are.
+/// something in between changes ports, and it is not known whose they are. Nor is that known of a
+/// connection over the loopback device whose other end is not listed: it has just been closed.
 fn received_from_others(
     sockets: &[KernelSocket],
     ports: &BTreeSet<u16>,
     own: &BTreeSet<u64>,
 ) -> BTreeMap<u16, u64> {
     let is_own = |socket: &&KernelSocket| own.contains(&socket.inode);
-    let own_ports: BTreeSet<u16> =
-        sockets.iter().filter(is_own).filter_map(|socket| socket.place.port()).collect();
+    let ports_of = |sockets: &mut dyn Iterator<Item = &KernelSocket>| -> BTreeSet<u16> {
+        sockets.filter_map(|socket| socket.place.port()).collect()
+    };
+    let own_ports = ports_of(&mut sockets.iter().filter(is_own));
+    let is_client =
+        |socket: &&KernelSocket| socket.peer_port.is_some_and(|port| ports.contains(&port));
+    let listed_clients = ports_of(&mut sockets.iter().filter(is_client));
     let is_of_server = |socket: &&KernelSocket| {
         socket.place.port().is_some_and(|port| ports.contains(&port)) && !is_own(socket)
+    };
+    let is_known = |socket: &&KernelSocket| {
+        let is_loopback = socket.place.tcp().is_some_and(|at| at.ip().to_canonical().is_loopback());
+        !is_loopback || socket.peer_port.is_some_and(|port| listed_clients.contains(&port))
     };
     let clients: BTreeMap<u16, u64> = sockets
         .iter()
         .filter(is_of_server)
+        .filter(is_known)
         .filter_map(|socket| Some((socket.peer_port?, socket.received?)))
         .collect();
     let mut others = clients.clone();
@@ -98,8 +112,18 @@ mod tests {
     use super::*;
 
     fn socket(port: u16, peer_port: u16, inode: u64, received: u64) -> KernelSocket {
+        socket_at([127, 0, 0, 1], port, peer_port, inode, received)
+    }
+
+    fn socket_at(
+        address: [u8; 4],
+        port: u16,
+        peer_port: u16,
+        inode: u64,
+        received: u64,
+    ) -> KernelSocket {
         KernelSocket {
-            place: Endpoint::Tcp(([127, 0, 0, 1], port).into()),
+            place: Endpoint::Tcp((address, port).into()),
             is_listener: false,
             inode,
             queue: Some(0),
@@ -123,7 +147,9 @@ mod tests {
             // Another process's of this machine, both ends, and one from another machine.
             socket(3000, 50_002, 12, 300),
             socket(50_002, 3000, 21, 400),
-            socket(3000, 50_003, 0, 100),
+            socket_at([10, 0, 0, 1], 3000, 50_003, 0, 100),
+            // Ours or not: its other end was closed while the kernel listed them.
+            socket(3000, 50_005, 0, 100),
             // Of another server.
             socket(3001, 50_004, 13, 100),
         ];
