@@ -90,7 +90,7 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
     let (said, of_rate) = match lock.short_waits {
         Some(ShortWaits { threads, rate_per_s }) => (
             format!(
-                "at {} req/s each worker needs {threads}, so that {} of requests wait for one no longer than {}. {least}{scatter} do nearly all of {by_computing} req/s, if requests may wait.",
+                "at {} req/s each worker needs {threads}, so that {} of requests wait for one no longer than {}. By theory {least}{scatter} do nearly all of {by_computing} req/s, if requests may wait.",
                 rate(rate_per_s),
                 share(WAIT_SHORTLY),
                 number::span(prediction.service_mean_ns),
@@ -99,13 +99,13 @@ fn enough_threads(prediction: &Prediction, lock: &RubyLock) -> Option<String> {
         ),
         None => (
             format!(
-                "each worker needs {least}{scatter} to do nearly all of {by_computing} req/s, if requests may wait; --rate says how many keep waits short at your rate."
+                "by theory each worker needs {least}{scatter} to do nearly all of {by_computing} req/s, if requests may wait; --rate says how many keep waits short at your rate."
             ),
             String::new(),
         ),
     };
     Some(format!(
-        "{said} A server may need more: a thread waits for the lock after each query, too, and Puma before 7 keeps it on its connection. Measure it (longtail sweep -w{workers} --try auto{of_rate})"
+        "{said} A server may need far more: a thread waits for the lock after each query, too, and Puma before 7 keeps it on its connection. Measure it (longtail sweep -w{workers} --try auto{of_rate})"
     ))
 }
 
