@@ -1,5 +1,6 @@
 //! Whether a study ended early.
 
+use crate::named_runs::name_in_sweep;
 use model::{CapacityStudy, Diagnostic, EndedBy, Nanos, Run, Study, SweepStudy, number};
 
 /// Whether the user, or the end of the server, cut the study short.
@@ -76,17 +77,43 @@ fn of_planned(measured: Nanos, planned: Nanos) -> String {
     format!("{measured} of {planned}")
 }
 
-/// What a load shows, and how much of it there was if the user ended it early: `So far (8.02 of 60 s):
-/// The server keeps up …`. Other studies have a line that says so.
-pub fn sentence_so_far(study: &Study, sentence: String) -> String {
+/// The conclusions of a study in one paragraph, and how much of it they are about if it ended early. Of a
+/// load that comes first: `So far (8.02 of 60 s): The server keeps up …`. Of a sweep it comes after the
+/// first sentence, which says how much the server does and what limits it.
+pub fn sentence_so_far(study: &Study, mut conclusions: Vec<String>) -> String {
+    if conclusions.iter().all(String::is_empty) {
+        return String::new();
+    }
+    if let Study::Sweep(sweep) = study {
+        conclusions.splice(1..1, runs_made(sweep));
+    }
+    let sentence = conclusions.join(" ");
     // Figures that are not the server's are none so far either.
     let is_about = matches!(study, Study::Load(load) if load.run.is_evidence());
-    let part = so_far(study).filter(|_| is_about && !sentence.is_empty());
-    match part.as_deref() {
+    match so_far(study).filter(|_| is_about).as_deref() {
         None => sentence,
         Some("") => format!("So far: {sentence}"),
         Some(part) => format!("So far ({part}): {sentence}"),
     }
+}
+
+/// That not all runs of a sweep were made, or not the whole of the last one.
+pub(crate) fn runs_made(sweep: &SweepStudy) -> Option<String> {
+    let planned = sweep.plan.runs();
+    let made = sweep.runs.len();
+    let were = if made == 1 { "was" } else { "were" };
+    if is_unfinished(sweep) {
+        return Some(format!(
+            "Not finished: {made} of {planned} runs {were} made. It was killed, or still runs."
+        ));
+    }
+    let last = sweep.runs.last().filter(|run| is_shorter(run));
+    if !sweep.interrupted || made == planned && last.is_none() {
+        return None;
+    }
+    // How long it was measured stands below the table.
+    let last = last.map(|run| format!(", the last ({}) in part", name_in_sweep(sweep, run)));
+    Some(format!("Interrupted: {made} of {planned} runs {were} made{}.", last.unwrap_or_default()))
 }
 
 /// The result of a threshold, and how much of the study it is about, if that ended early: `PASS so

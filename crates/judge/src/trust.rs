@@ -7,9 +7,10 @@ use model::{Diagnostic, Judgement, Limit, Nanos, Quantile, Run, Study, Verdict, 
 use serde::Serialize;
 
 use crate::checks::{Grade, assess, grade, machine_busy};
-use crate::cut_short::{is_shorter, is_unfinished, so_far};
+use crate::cut_short::{runs_made, so_far};
 use crate::event::{EventTrouble, trouble};
-use crate::named_runs::{NamedRun, diagnostics, is_hidden, name_in_sweep};
+use crate::findings::{Finding, FindingRole, findings};
+use crate::named_runs::{NamedRun, diagnostics, is_hidden};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, round_rate, share};
 
@@ -71,10 +72,12 @@ pub fn trust(study: &Study, runs: &[NamedRun<'_>], shown: &[NamedRun<'_>]) -> Ve
     let command = if matches!(study, Study::Load(_)) { "load" } else { "sweep" };
     let percentiles = shown_percentiles(command);
     let cut_short = cut_short(study);
-    // The conclusion of a load says itself how much of it there was.
-    let is_load_so_far =
-        matches!(study, Study::Load(load) if load.run.is_evidence()) && so_far(study).is_some();
-    let is_cut_short = cut_short.is_some() || is_load_so_far;
+    // A line says so, or the conclusion does.
+    let is_cut_short = match study {
+        Study::Load(load) => load.run.is_evidence() && so_far(study).is_some(),
+        Study::Sweep(sweep) => cut_short.is_some() || runs_made(sweep).is_some(),
+        Study::Bodies(_) | Study::Compare(_) | Study::Capacity(_) => false,
+    };
     let mut lines: Vec<TrustLine> = cut_short.into_iter().chain(passed(runs)).collect();
     lines.extend(runs.iter().filter_map(of_event));
     lines.extend(doubts(runs, is_cut_short));
@@ -120,32 +123,19 @@ fn of_event(run: &NamedRun<'_>) -> Option<TrustLine> {
     Some(line)
 }
 
-/// That a sweep ended early. It comes first, so that nobody reads the figures without it.
+/// That a sweep ended early, where no conclusion says so (`cut_short::sentence_so_far`): there is none
+/// without a run that shows the server, and nothing is missing if the last run was whole.
 fn cut_short(study: &Study) -> Option<TrustLine> {
     let Study::Sweep(sweep) = study else { return None };
+    if let Some(sentence) = runs_made(sweep) {
+        let is_conclusion = |finding: &Finding| finding.role() == FindingRole::Conclusion;
+        let is_said = findings(study).iter().any(is_conclusion);
+        return (!is_said).then(|| TrustLine::new(Grade::Doubtful, sentence));
+    }
     let planned = sweep.plan.runs();
-    let made = sweep.runs.len();
-    let were = if made == 1 { "was" } else { "were" };
-    if is_unfinished(sweep) {
-        let sentence = format!(
-            "Not finished: {made} of {planned} runs {were} made. It was killed, or still runs."
-        );
-        return Some(TrustLine::new(Grade::Doubtful, sentence));
-    }
-    if !sweep.interrupted {
-        return None;
-    }
-    let last = sweep.runs.last().filter(|run| is_shorter(run));
-    if made == planned && last.is_none() {
-        let sentence = format!("Interrupted after the last of {planned} runs.");
-        return Some(TrustLine::new(Grade::Note, sentence));
-    }
-    // How long it was measured stands below the table.
-    let last =
-        last.map(|run| format!(", the last of them ({}) in part", name_in_sweep(sweep, run)));
-    let sentence =
-        format!("Interrupted: {made} of {planned} runs {were} made{}.", last.unwrap_or_default());
-    Some(TrustLine::new(Grade::Doubtful, sentence))
+    sweep.interrupted.then(|| {
+        TrustLine::new(Grade::Note, format!("Interrupted after the last of {planned} runs."))
+    })
 }
 
 /// That the server was measured, and by what margin the generator did not matter.

@@ -108,9 +108,9 @@ impl AnswerParts {
         |parts| parts.reasons = parts.main_reasons,
         |parts| parts.has_hints = false,
         |parts| parts.has_pictures = false,
-        |parts| parts.has_passed = false,
         |parts| parts.has_setup = false,
-        |parts| parts.reasons = 1,
+        |parts| parts.reasons = parts.reasons.min(1),
+        |parts| parts.has_passed = false,
         |parts| parts.reasons = 0,
     ];
 }
@@ -556,21 +556,24 @@ impl<'a> AnswerLayout<'a> {
     }
 
     /// What may be shown where a later part that left made room, the best first: a reason comes back, then
-    /// what speaks for the figures, then doubts and commands. Of what speaks for them and against them
+    /// what speaks for the figures, then the next main reason, doubts and commands. Of what speaks for them and against them
     /// one part is enough, but that a study was interrupted is a doubt, and stays; the conclusion of a
-    /// load says it itself.
+    /// load or a sweep says it itself.
     fn coming_back(&self, parts: AnswerParts, all: AnswerParts) -> Vec<AnswerParts> {
-        let is_interrupted = self.summary.interrupted && self.summary.command != "load";
+        let is_interrupted =
+            self.summary.interrupted && !matches!(self.summary.command, "load" | "sweep");
         let mut worst_first = Vec::new();
-        for reasons in [parts.reasons, parts.reasons.max(1), parts.reasons.max(parts.main_reasons)]
-        {
+        for reasons in [parts.reasons, parts.reasons.max(1)] {
             for has_passed in [parts.has_passed, true] {
                 let has_line = has_passed && !is_interrupted && self.has_passed_line();
                 let fewest = if has_line { 0 } else { parts.doubts };
-                for doubts in fewest..=all.doubts {
-                    for commands in parts.commands..=all.commands {
-                        let more = AnswerParts { doubts, has_passed, commands, reasons, ..parts };
-                        worst_first.push(more);
+                for reasons in [reasons, reasons.max(parts.main_reasons)] {
+                    for doubts in fewest..=all.doubts {
+                        for commands in parts.commands..=all.commands {
+                            let more =
+                                AnswerParts { doubts, has_passed, commands, reasons, ..parts };
+                            worst_first.push(more);
+                        }
                     }
                 }
             }

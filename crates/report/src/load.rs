@@ -201,7 +201,7 @@ fn overload(overload: &Overload) -> ReportSection {
     let end = overload.backlog_at_end;
     let [offered, answered] = [overload.offered, overload.answered].map(number::rate_in_words);
     let grew = format!(
-        "the backlog grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; there is no steady state, and no mean or percentile of one"
+        "the backlog, as it was sampled, grew by {growth} requests each second of {offered} req/s, to {end}, and {times}; the conclusion has the difference of the rates, and goes by when responses ended; there is no steady state, and no mean or percentile of one"
     );
     let inferred = match overload.doubt {
         Some(OverloadDoubt::Failures) => {

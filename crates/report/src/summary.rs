@@ -142,8 +142,7 @@ impl<'a> Summary<'a> {
             sentence: match study {
                 Study::Capacity(study) => capacity::sentence(study),
                 Study::Sweep(_) | Study::Bodies(_) | Study::Load(_) | Study::Compare(_) => {
-                    let conclusion = conclusion(&findings, comparison.as_ref());
-                    judge::sentence_so_far(study, conclusion)
+                    judge::sentence_so_far(study, conclusions(&findings, comparison.as_ref()))
                 }
             },
             measured: measured::lines(study),
@@ -205,12 +204,11 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// All conclusions in one paragraph.
-fn conclusion(findings: &[SummaryFinding], comparison: Option<&SummaryComparison>) -> String {
+/// All conclusions, each in its sentences.
+fn conclusions(findings: &[SummaryFinding], comparison: Option<&SummaryComparison>) -> Vec<String> {
     let conclusions = findings.iter().filter(|finding| finding.role == FindingRole::Conclusion);
     let sentences = conclusions.map(|finding| finding.sentence.clone());
-    let sentences: Vec<String> = sentences.chain(comparison.map(comparison::sentence)).collect();
-    sentences.join(" ")
+    sentences.chain(comparison.map(comparison::sentence)).collect()
 }
 
 /// What speaks for the figures and against them. A comparison trusts the runs that passed their

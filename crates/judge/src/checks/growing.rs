@@ -20,10 +20,11 @@ pub(super) fn ask(run: &Run) -> Option<Diagnostic> {
 pub(super) fn assess(growth: Option<f64>, growth_per_s: f64, at_end: u64) -> Assessment {
     let grade = Grade::Doubtful;
     let sentence = format!(
-        "more was offered than the server can do: the backlog grew by \
+        "more was offered than the server can do: the backlog, as it was sampled, grew by \
             {growth_per_s:.1} requests per second, to {at_end}, and {}",
         growth.map_or("the longest response times with it".to_owned(), |growth| format!(
-            "response times by {growth:.3} s"
+            "response times by {growth:.3} s from what was due in one second to what was due in the \
+             next"
         ))
     );
     let hint = "there is no steady state, and so no percentile of it: offer less (--rate)";

@@ -58,7 +58,7 @@ impl InOrder {
     pub(super) fn sentence(&self) -> String {
         let OrderEvidence { multiple, p50, p95, in_order, .. } = &self.0;
         format!(
-            "It is fair: at {} half of the requests take {} or less and 95 % at most {}; served first come, first served, each would take {}.",
+            "It is fair: at {} half of the requests take {} or less, 95 % at most {}; first come, first served, each would take {}.",
             load(*multiple),
             brief(*p50),
             brief(*p95),

@@ -4,6 +4,7 @@ use model::{Nanos, Run, TwoGroups};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Offered, two_groups_of};
+use crate::limits;
 use crate::words::{brief, few_digits};
 
 /// Open loop: more was offered than the server can do.
@@ -19,6 +20,10 @@ pub struct Overloaded {
     pub growth: Option<f64>,
     /// The fast and the slow requests, if some don't wait at all.
     pub groups: Option<TwoGroups>,
+    /// What limits it, such as `its threads are probably the limit`, if that is known. Its evidence
+    /// is in the reason about it ([`super::Limited`]).
+    #[serde(skip)]
+    pub limit: Option<String>,
     /// Whether requests were left without a response, as the run was interrupted: the groups are then of
     /// those that have one.
     #[serde(default)]
@@ -36,6 +41,7 @@ pub(super) fn of(run: &Run, offered: Offered) -> Option<Finding> {
             backlog_growth_per_s: backlog.growth,
             growth: statistics.growth(),
             groups: run.tally.response_time.two_groups(),
+            limit: run.limit().and_then(limits::clause),
             has_unfinished: run.tally.unfinished_above_all() > 0,
         }
         .into()
@@ -59,17 +65,19 @@ impl Overloaded {
     }
 
     pub(super) fn sentence(&self) -> String {
-        let Overloaded { offered_per_s, completed_per_s, growth, groups, .. } = self;
+        let Overloaded { offered_per_s, completed_per_s, growth, groups, limit, .. } = self;
 
+        let why = limit.as_ref().map(|limit| format!(", as {limit}")).unwrap_or_default();
         let [offered, completed, backlog] =
             [*offered_per_s, *completed_per_s, self.growth_in_words()].map(few_digits);
         let overload = format!(
-            "OVERLOADED: of {offered} requests/s the server completes about {completed}. The backlog grows by {backlog} requests per second"
+            "OVERLOADED: of {offered} requests/s the server completes about {completed}{why}."
         );
+        let grows = format!("{overload} The backlog grows by {backlog} requests per second");
         match (growth, groups) {
             (_, Some(groups)) => {
                 format!(
-                    "{overload}; {}, and the slow ones take longer and longer.",
+                    "{grows}; {}, and the slow ones take longer and longer.",
                     two_groups_of(groups, self.requests())
                 )
             }
@@ -77,10 +85,11 @@ impl Overloaded {
             // requests that part was still to be done. By when they are due it would be more, and the
             // picture beside it goes by when they end.
             (Some(_), None) => format!(
-                "{overload}; each second, responses take {} longer. A mean or a percentile would only reflect the length of the test.",
+                "{overload} Each second, the backlog grows by {backlog} requests and responses take {} \
+                 longer; no percentile describes that.",
                 brief(Nanos::from_secs_f64(self.growth_in_words() / offered_per_s.max(1e-9)))
             ),
-            (None, None) => format!("{overload}, and the longest response times grow with it."),
+            (None, None) => format!("{grows}, and the longest response times grow with it."),
         }
     }
 }

@@ -4,6 +4,7 @@ use model::{Limit, SweepStudy};
 use serde::{Deserialize, Serialize};
 
 use super::Finding;
+use crate::limits;
 use crate::sweep_points::{self, SweepPoint};
 use crate::words::{count_of, rate_in_words};
 
@@ -24,6 +25,10 @@ pub struct Saturated {
     pub rate_per_s: f64,
     /// The CPUs are shared with the generator; on CPUs of its own the server would do more.
     pub on_shared_cpus: bool,
+    /// What limits it, such as `its threads are the limit`, if that is known. Its evidence
+    /// is in the reason about it ([`super::Limited`]).
+    #[serde(skip)]
+    pub limit: Option<String>,
 }
 
 /// A run this many times faster than the best valid run shows that the server can do more.
@@ -54,6 +59,8 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
             is_only: points.len() == 1,
             rate_per_s: best.rate,
             on_shared_cpus: matches!(last.limit(), Some(Limit::SharedCpus(_))),
+            // The same limit as the reason says (`limited`).
+            limit: points.iter().rev().find_map(|point| point.limit()).and_then(limits::clause),
         }
         .into(),
     )
@@ -61,32 +68,24 @@ pub(super) fn of(study: &SweepStudy, points: &[SweepPoint<'_>]) -> Option<Findin
 
 impl Saturated {
     pub(super) fn sentence(&self) -> String {
-        let Saturated {
-            connections,
-            is_lowest,
-            is_above_unjudged,
-            is_only,
-            rate_per_s,
-            on_shared_cpus,
-        } = self;
+        let Saturated { connections, rate_per_s, on_shared_cpus, limit, .. } = self;
 
-        let shared = if *on_shared_cpus {
-            ", on shared CPUs; on CPUs of its own it would do more"
-        } else {
-            ""
-        };
+        let rate = rate_in_words(*rate_per_s);
         let n = count_of(*connections, "connection");
-        let from = match (is_only, is_lowest) {
-            (true, _) => format!("At {n}"),
-            (_, true) if *is_above_unjudged => {
-                format!("From {n} on, the lowest load whose run can be judged,")
-            }
-            (_, true) => format!("From {n} on, the lowest load tried,"),
-            _ => format!("From {n} on"),
+        let from = if self.is_only {
+            format!("at {n}")
+        } else if self.is_lowest && self.is_above_unjudged {
+            format!("from {n} on, the lowest load whose run can be judged")
+        } else {
+            format!("from {n} on")
         };
-        format!(
-            "{from} the server is saturated at {} requests/s{shared}.",
-            rate_in_words(*rate_per_s)
-        )
+        let most = format!("The server does {rate} requests/s at most");
+        match limit {
+            _ if *on_shared_cpus => {
+                format!("{most} on shared CPUs, {from}; on CPUs of its own it would do more.")
+            }
+            Some(limit) => format!("{most}: {limit}, {from}."),
+            None => format!("{most}, {from}."),
+        }
     }
 }

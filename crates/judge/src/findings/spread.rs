@@ -22,7 +22,7 @@ impl Spread {
     pub(super) fn sentence(&self) -> String {
         let OrderEvidence { multiple, p50, p95, in_order, .. } = &self.0;
         format!(
-            "At {} half of the requests take {} or less, and 5 % more than {}; served first come, first served, each would take about {}.",
+            "At {} half of the requests take {} or less, and 5 % more than {}; first come, first served, each would take about {}.",
             load(*multiple),
             brief(*p50),
             brief(*p95),

@@ -57,7 +57,7 @@ impl Undecided {
         let groups = two_groups(groups);
         let what = match in_order {
             Some(in_order) => format!(
-                "At {}, {groups}; served first come, first served, each would take about {}.",
+                "At {}, {groups}; first come, first served, each would take about {}.",
                 count_of(*connections, "connection"),
                 brief(*in_order)
             ),

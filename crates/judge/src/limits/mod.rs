@@ -101,6 +101,20 @@ pub fn in_short(limit: &Limit) -> Option<String> {
     })
 }
 
+/// The limit as the end of a sentence that says how much the server does, such as `its threads are the
+/// limit`; `None` if it is not known well enough for that.
+pub(crate) fn clause(limit: &Limit) -> Option<String> {
+    if let Limit::Threads { .. } = limit {
+        return threads::clause(limit);
+    }
+    let short = in_short(limit)?;
+    let clause = short.trim_end_matches('.');
+    Some(match clause.split_once(' ') {
+        Some((first @ ("The" | "One"), rest)) => format!("{} {rest}", first.to_lowercase()),
+        _ => clause.to_owned(),
+    })
+}
+
 /// What it means for the server, in a sentence or two. `slots`: how many requests it can process at
 /// a time, if that is known.
 pub fn sentence(limit: &Limit, slots: Option<u32>) -> String {

@@ -123,6 +123,13 @@ pub(super) fn sentence(limit: &Limit) -> String {
     }
 }
 
+/// That they are the limit, or probably are; `None` if that is less certain.
+pub(super) fn clause(limit: &Limit) -> Option<String> {
+    let sentence = sentence(limit);
+    let (known, _) = sentence.strip_prefix("The threads are ")?.split_once(": ")?;
+    Some(format!("its threads are {known}"))
+}
+
 /// The sentence if a typical request takes no longer with all threads in use. `seen`: that they
 /// were counted as busy.
 fn sentence_of_times(times: &UsualTimes, seen: Option<String>) -> String {

@@ -231,7 +231,7 @@ fn to_take_at_a_rate(summary: &SummaryComparison, row: &ComparedMetric, taken: &
     let take = if same.is_empty() || !open.is_empty() {
         format!("take {called}: {name} {figures}.")
     } else {
-        format!("take {called}, the fewest threads with the best {name}: {figures}.")
+        format!("take {called}, the fewest threads of those tried with the best {name}: {figures}.")
     };
     let open = (!open.is_empty()).then(|| {
         let each: Vec<String> =
@@ -411,7 +411,9 @@ fn to_take(
     // A time alone may be any time.
     let what = if row.metric == Metric::Throughput { String::new() } else { format!("{name} ") };
     let mut parts = vec![if ranking.unclear.is_empty() {
-        format!("take {taken}, the fewest threads with the {full} {name}: {figures}.")
+        format!(
+            "take {taken}, the fewest threads of those tried with the {full} {name}: {figures}."
+        )
     } else {
         format!("take {taken}, as far as can be told: {what}{figures}.")
     }];
