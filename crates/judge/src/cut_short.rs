@@ -81,15 +81,15 @@ fn of_planned(measured: Nanos, planned: Nanos) -> String {
 /// load that comes first: `So far (8.02 of 60 s): The server keeps up …`. Of a sweep it comes after the
 /// first sentence, which says how much the server does and what limits it.
 pub fn sentence_so_far(study: &Study, mut conclusions: Vec<String>) -> String {
-    if conclusions.iter().all(String::is_empty) {
-        return String::new();
-    }
+    conclusions.retain(|sentence| !sentence.is_empty());
     if let Study::Sweep(sweep) = study {
-        conclusions.splice(1..1, runs_made(sweep));
+        let after = conclusions.len().min(1);
+        conclusions.splice(after..after, runs_made(sweep));
     }
     let sentence = conclusions.join(" ");
     // Figures that are not the server's are none so far either.
-    let is_about = matches!(study, Study::Load(load) if load.run.is_evidence());
+    let is_load = matches!(study, Study::Load(load) if load.run.is_evidence());
+    let is_about = is_load && !sentence.is_empty();
     match so_far(study).filter(|_| is_about).as_deref() {
         None => sentence,
         Some("") => format!("So far: {sentence}"),

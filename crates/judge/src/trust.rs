@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::checks::{Grade, assess, grade, machine_busy};
 use crate::cut_short::{runs_made, so_far};
 use crate::event::{EventTrouble, trouble};
-use crate::findings::{Finding, FindingRole, findings};
 use crate::named_runs::{NamedRun, diagnostics, is_hidden};
 use crate::verdict::troubles;
 use crate::words::{brief, listed, round_rate, share};
@@ -123,17 +122,12 @@ fn of_event(run: &NamedRun<'_>) -> Option<TrustLine> {
     Some(line)
 }
 
-/// That a sweep ended early, where no conclusion says so (`cut_short::sentence_so_far`): there is none
-/// without a run that shows the server, and nothing is missing if the last run was whole.
+/// That a sweep was interrupted when all its runs had been made. If some are missing, the conclusion
+/// says so (`cut_short::sentence_so_far`).
 fn cut_short(study: &Study) -> Option<TrustLine> {
     let Study::Sweep(sweep) = study else { return None };
-    if let Some(sentence) = runs_made(sweep) {
-        let is_conclusion = |finding: &Finding| finding.role() == FindingRole::Conclusion;
-        let is_said = findings(study).iter().any(is_conclusion);
-        return (!is_said).then(|| TrustLine::new(Grade::Doubtful, sentence));
-    }
     let planned = sweep.plan.runs();
-    sweep.interrupted.then(|| {
+    (sweep.interrupted && runs_made(sweep).is_none()).then(|| {
         TrustLine::new(Grade::Note, format!("Interrupted after the last of {planned} runs."))
     })
 }
