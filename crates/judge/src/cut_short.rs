@@ -155,7 +155,11 @@ mod tests {
     #[test]
     fn sentences_come_from_whole_runs_if_there_is_one() {
         let mut sweep = testkit::study::interrupted();
+        let whole = sweep.runs[0].measured;
+        sweep.runs[1].measured = whole / 3;
         assert_eq!(crate::sweep_points::of(&sweep).len(), 1);
+        sweep.runs[1].measured = whole / 3 * 2;
+        assert_eq!(crate::sweep_points::of(&sweep).len(), 2, "long enough");
         sweep.runs.remove(0);
         assert_eq!(crate::sweep_points::of(&sweep).len(), 1, "better than nothing");
     }

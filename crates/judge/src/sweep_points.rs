@@ -26,10 +26,12 @@ impl SweepPoint<'_> {
     }
 }
 
-/// The loads of a sweep that have a valid run, the lowest first. A run that was cut short is left out
-/// where there is a whole one: a second of it would be compared with the length of the others.
+/// The loads of a sweep that have a valid run, the lowest first. A run that was cut short to less than
+/// half of a whole one is left out: a second of it would be compared with the length of the others.
 pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
-    let has_whole = study.runs.iter().any(|run| !is_shorter(run));
+    let whole = study.runs.iter().filter(|run| !is_shorter(run)).map(|run| run.measured).max();
+    let is_too_short =
+        |run: &Run| is_shorter(run) && whole.is_some_and(|whole| run.measured * 2 < whole);
     let mut loads: Vec<u32> = study.runs.iter().map(|run| run.connections).collect();
     loads.sort_unstable();
     loads.dedup();
@@ -38,7 +40,7 @@ pub(crate) fn of(study: &SweepStudy) -> Vec<SweepPoint<'_>> {
             run.connections == *connections
                 && run.is_evidence()
                 && run.completed_rate() > 0.0
-                && !(has_whole && is_shorter(run))
+                && !is_too_short(run)
         };
         let mut runs: Vec<&Run> = study.runs.iter().filter(is_good).collect();
         runs.sort_by(|a, b| a.completed_rate().total_cmp(&b.completed_rate()));

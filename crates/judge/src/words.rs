@@ -51,8 +51,14 @@ pub(crate) fn few_digits(value: f64) -> String {
 
 /// Rounded to two digits: nobody offers 6861.4 requests per second.
 pub(crate) fn round_rate(rate: f64) -> String {
-    let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 1.0);
-    number::shortest((rate / unit).round() * unit.max(1e-9)).chars().take(12).collect()
+    let digits = rate.max(1e-9).log10().floor() as i32;
+    let unit = 10_f64.powi(digits - 1);
+    let decimals = usize::try_from(1 - digits).unwrap_or(0);
+    let written = number::fixed((rate / unit).round() * unit, decimals);
+    match written.contains('.') {
+        true => written.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => written,
+    }
 }
 
 /// `a, b and c`.

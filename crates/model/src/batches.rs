@@ -75,6 +75,17 @@ mod filled_buckets {
     }
 }
 
+/// In which buckets a quantile is in parts of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QuantileRange {
+    /// Where the lowest begins.
+    pub(crate) least: Nanos,
+    /// Where the highest ends.
+    pub(crate) most: Nanos,
+    /// From the beginning of the lowest to that of the highest: 0 if it is the same bucket.
+    pub(crate) moved: Nanos,
+}
+
 impl Batches {
     /// For a run with this measured window.
     pub fn new(window: Window) -> Batches {
@@ -191,17 +202,17 @@ impl Batches {
         Nanos(histogram::times_of(bucket * NEIGHBOURS).0)
     }
 
-    /// The least and the most that the quantile `q` is in any of about `parts` parts of the run, to the
-    /// edges of their buckets; `None` if a part has fewer than `each_side` responses above it, or below.
+    /// The lowest and the highest bucket in which the quantile `q` is in any of about `parts` parts of the
+    /// run; `None` if a part has fewer than `each_side` responses above it, or below.
     pub(crate) fn range_of_quantile(
         &self,
         q: f64,
         parts: usize,
         each_side: u64,
-    ) -> Option<[Nanos; 2]> {
+    ) -> Option<QuantileRange> {
         let all: Vec<&[u32]> = self.filled_buckets().collect();
-        let mut least = Nanos::MAX;
-        let mut most = Nanos::ZERO;
+        let mut lowest = usize::MAX;
+        let mut highest = 0;
         for part in all.chunks(all.len().div_ceil(parts).max(1)) {
             let count =
                 |bucket: usize| part.iter().map(|batch| u64::from(batch[bucket])).sum::<u64>();
@@ -215,10 +226,14 @@ impl Batches {
                 below += count(*bucket);
                 below >= rank
             })?;
-            least = least.min(Batches::shortest_of(bucket));
-            most = most.max(Batches::shortest_of(bucket + 1));
+            lowest = lowest.min(bucket);
+            highest = highest.max(bucket);
         }
-        (most > Nanos::ZERO).then_some([least, most])
+        (lowest <= highest).then(|| QuantileRange {
+            least: Batches::shortest_of(lowest),
+            most: Batches::shortest_of(highest + 1),
+            moved: Batches::shortest_of(highest).saturating_sub(Batches::shortest_of(lowest)),
+        })
     }
 
     /// For each batch of [`Batches::filled`]: its responses, and how many of them were slower than

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::batches::{Batch, Batches};
+use crate::batches::{Batch, Batches, QuantileRange};
 use crate::histogram::rank;
 use crate::steadiness::{FitPoint, SettledPart, line, mser, shift};
 use crate::{Backlog, Nanos, ResponseTimeMap, Tally};
@@ -247,9 +247,9 @@ fn range_of_drift(batches: &Batches, quantile: f64) -> Option<(Nanos, Nanos)> {
     if batches.filled().iter().filter(|batch| batch.answers > 0).count() < LEAST {
         return None;
     }
-    let [least, most] = batches.range_of_quantile(quantile, LEAST, EACH_SIDE)?;
-    let moved = most.saturating_sub(least);
-    let is_small = moved.as_secs_f64() <= SMALL * least.as_secs_f64();
+    let QuantileRange { least, most, moved } =
+        batches.range_of_quantile(quantile, LEAST, EACH_SIDE)?;
+    let is_small = most.saturating_sub(least).as_secs_f64() <= SMALL * least.as_secs_f64();
     is_small.then(|| (least.saturating_sub(moved), most + moved))
 }
 

@@ -291,8 +291,9 @@ pub(crate) fn legend(summary: &Summary<'_>) -> Option<String> {
 fn cut_short(summary: &Summary<'_>) -> impl Iterator<Item = String> {
     // A load has one run, and no row for it.
     let runs = summary.runs.iter().filter(|run| summary.command != "load" && !run.is_hidden());
-    runs.filter(|run| judge::is_shorter(run.run))
-        .map(|run| format!("{} was cut short: {}", run.label, number::length(run.run.measured)))
+    runs.filter(|run| judge::is_shorter(run.run)).map(|run| {
+        format!("{} was cut short after {}", run.label, number::length(run.run.measured))
+    })
 }
 
 /// A summary to lay out, and how.
@@ -778,6 +779,11 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         _ => format!("**{line}**\n"),
     };
     let mut parts: Vec<String> = headlines.into_iter().map(emphasised).collect();
+    // Whoever reads a comment on a pull request knows neither the server nor the load.
+    parts.push(line(&match &summary.comparison {
+        Some(comparison) => comparison.setup.join(" · "),
+        None => summary.measured.join(" · "),
+    }));
     let tables = match &summary.comparison {
         Some(comparison) => comparison::tables_in_markdown(comparison),
         None => vec![table(summary)],
@@ -807,11 +813,6 @@ pub(crate) fn unfolded_markdown(summary: &Summary<'_>) -> Vec<String> {
         .take(1 + DOUBTS)
         .map(|it| line(&format!("- {} {}", it.mark.sign(), it.sentence)));
     parts.push(reasons.into_iter().chain(trust).collect());
-    let setup = match &summary.comparison {
-        Some(comparison) => format!("Setup: {}", comparison.setup.join(" · ")),
-        None => summary.measured.join(" · "),
-    };
-    parts.push(line(&setup));
     parts
 }
 

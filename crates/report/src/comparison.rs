@@ -646,12 +646,12 @@ fn whole_rounds(study: &ComparisonStudy, summary: &SummaryComparison) -> Option<
     let is_seen = row.differences.iter().chain(&row.control).any(looks_exact);
     (is_seen && step >= LEAST_STEP).then(|| {
         let sentence = format!(
-            "A run of {} counts about {}, and up to {round} end at once, so its throughput goes in steps of {}: an interval narrower than that is not exact.",
+            "A run of {} counts about {}, and up to {round} end at once: one such round more or less changes its throughput by {}, and an interval narrower than that is not exact.",
             number::span(length),
             count_of(requests.round() as u64, "request"),
             change_words::plain_percent(step)
         );
-        TrustLine::new(Grade::Uncertain, sentence).hint("longer runs have smaller steps (--for)")
+        TrustLine::new(Grade::Uncertain, sentence).hint("in longer runs it matters less (--for)")
     })
 }
 
@@ -923,7 +923,7 @@ mod tests {
         }
         assert_eq!(
             said(&study),
-            "A run of 4 s counts about 400 requests, and up to 10 end at once, so its throughput goes in steps of 2.5 %: an interval narrower than that is not exact."
+            "A run of 4 s counts about 400 requests, and up to 10 end at once: one such round more or less changes its throughput by 2.5 %, and an interval narrower than that is not exact."
         );
         for run in &mut study.runs {
             run.run.tally.completed_in_window *= 100;

@@ -393,9 +393,8 @@ mod tests {
     #[test]
     fn what_the_answer_rests_on_comes_last() {
         let all = lines(&situations().remove(0).1, None);
-        let at = |start: &str| {
-            all.iter().position(|line| line.trim_start().starts_with(start)).unwrap()
-        };
+        let at =
+            |start: &str| all.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         assert!(at("Why") < at("Try") && at("Try") < at("worker 0"));
     }
 

@@ -366,7 +366,11 @@ mod tests {
             short(&Diagnosis::of(&seen.unwrap().1)).unwrap()
         };
         let pool = said("the same, and others end their waits before their time is up");
-        for part in ["for its turn", "Probably a pool of", "Try: As many connections as threads"] {
+        for part in [
+            "for its turn",
+            "Probably a pool of",
+            "Try: 5 connections in each worker, as many as threads",
+        ] {
             assert!(pool.contains(part), "{part}: {pool}");
         }
         let unknown = said("connections wait though threads are free");

@@ -24,7 +24,7 @@ pub(super) fn assess(p99: Nanos, of_response_time: f64) -> Assessment {
     // At a few requests a second its threads sleep and wake late, and more of them do so as well.
     // Of 50 requests that begin at once the last is late by the time that it takes to send the others.
     let hint = "run longer (at least 10 s and 2000 requests), so that one late request is not the p99, \
-            and keep a CPU free for its threads (taskset, or --server-cpus); at thousands of \
+            and keep a CPU free for its threads (taskset, or --server-cpus where longtail starts the server); at thousands of \
             requests/s use more --generator-threads on cores of their own";
     Assessment::new(grade, sentence, hint).of_the_generator()
 }

@@ -375,10 +375,10 @@ fn of_load(run: &Run, plan: &LoadPlan) -> Vec<Finding> {
         // whose sentence has both groups.
         let is_explained = stalled.is_some() || matches!(of_pace, Finding::Overloaded(_));
         let undecided = if is_explained { None } else { undecided::of_load(run, plan) };
+        let waits_for_clients = waits_for_clients::of_load(run, &of_pace);
         findings.push(of_pace);
         findings.extend(stalled);
         findings.extend(undecided);
-        let waits_for_clients = waits_for_clients::of_load(run);
         if !waits_for_clients.as_ref().is_some_and(|waits| waits.is_only_limit) {
             findings.extend(limited::of_load(run, plan));
         }

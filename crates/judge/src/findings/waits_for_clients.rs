@@ -4,6 +4,7 @@
 use model::{Limit, Run};
 use serde::{Deserialize, Serialize};
 
+use super::Finding;
 use crate::checks::closed_in_turns;
 
 /// Connections were closed as a Puma before 7 does after ten responses in a row.
@@ -15,9 +16,11 @@ pub struct WaitsForClients {
     pub is_only_limit: bool,
 }
 
-/// Whether this is such an overload. Below it, no connection waits for long to be accepted.
-pub(super) fn of_load(run: &Run) -> Option<WaitsForClients> {
-    let closed = run.warnings.iter().find_map(closed_in_turns).filter(|_| run.is_overload())?;
+/// Whether this is such an overload, or a load that the server falls behind (`of_pace`). Below it, no
+/// connection waits for long to be accepted.
+pub(super) fn of_load(run: &Run, of_pace: &Finding) -> Option<WaitsForClients> {
+    let falls_behind = run.is_overload() || matches!(of_pace, Finding::FallsBehind(_));
+    let closed = run.warnings.iter().find_map(closed_in_turns).filter(|_| falls_behind)?;
     let is_only_limit = run.limit().is_none_or(|limit| matches!(limit, Limit::NotKnown { .. }));
     Some(WaitsForClients { closed, is_only_limit })
 }

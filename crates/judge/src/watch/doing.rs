@@ -781,6 +781,9 @@ pub(super) struct TurnTimes {
     pub has: Nanos,
     /// For what it has it: a place that it asks; `None` if that is several things, or not known.
     pub asks: Option<String>,
+    /// How much of `has` is with what they waited for, where that is always in use: a request may also do
+    /// something without it.
+    pub in_turn: Option<Nanos>,
 }
 
 impl TurnTimes {
@@ -793,7 +796,13 @@ impl TurnTimes {
     ) -> Option<TurnTimes> {
         let rate = seen.rate_now().filter(|_| having >= ABOUT_ONE)?;
         let [waits, has] = [waiting, having].map(|threads| Nanos::from_secs_f64(threads / rate));
-        Some(TurnTimes { lends, waits, has, asks: None })
+        Some(TurnTimes { lends, waits, has, asks: None, in_turn: None })
+    }
+
+    /// The same where so many at a time have what the others wait for.
+    pub(super) fn with_turns_of(self, seen: &WatchEvidence, at_a_time: f64) -> TurnTimes {
+        let in_turn = seen.rate_now().map(|rate| Nanos::from_secs_f64(at_a_time / rate));
+        TurnTimes { in_turn: in_turn.map(|time| time.min(self.has)), ..self }
     }
 
     /// The same where none of the threads that serve requests has what they wait for.
@@ -804,6 +813,7 @@ impl TurnTimes {
             waits,
             has: Nanos::ZERO,
             asks: None,
+            in_turn: None,
         })
     }
 
@@ -846,7 +856,13 @@ impl TurnTimes {
         let rest = roughly(to_digits(rest, total, 3));
         match &self.asks {
             Some(place) => format!(", and then {rest} for {place}"),
-            None => format!(", and takes {rest} for the rest"),
+            None => {
+                let in_turn = self.in_turn.map(|time| {
+                    let time = roughly(rounded(time).min(to_digits(self.has, total, 3)));
+                    format!(", about {time} of it in its turn")
+                });
+                format!(", and takes {rest} for the rest{}", in_turn.unwrap_or_default())
+            }
         }
     }
 
@@ -868,6 +884,8 @@ pub(super) fn turns_in_a_pool(seen: &WatchEvidence) -> Option<TurnTimes> {
         None => true,
     };
     let is_only_asked = pool.sleeping < ABOUT_ONE && is_for_one_thing;
+    let at_a_time = f64::from(pool.size) * of_workers(seen)?.len() as f64;
+    let times = times.with_turns_of(seen, at_a_time);
     Some(TurnTimes { asks: asked_places(seen).filter(|_| is_only_asked), ..times })
 }
 

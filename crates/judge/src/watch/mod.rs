@@ -89,8 +89,9 @@ impl Diagnosis {
                     format!("A request waits about {} {for_what}, on average.", brief(wait))
                 }
             };
-            let few_wait = accepting.as_ref().map(AcceptWait::sentence);
-            let few_wait = few_wait.or_else(|| turn_wait.map(in_turns));
+            let in_thread = turns.as_ref().map(doing::TurnTimes::in_thread).or(held);
+            let few_wait = accepting.as_ref().map(|accepting| accepting.sentence(in_thread));
+            let few_wait = few_wait.or_else(|| Some(in_turns(turn_wait?, in_thread)));
             let where_most_wait = uneven::where_most_wait(seen);
             let sentences = std::iter::once(mean).chain(few_wait).chain(where_most_wait);
             sentences.collect::<Vec<_>>().join(" ")
@@ -254,16 +255,18 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         }
         Found::Known(limit) => of_known(seen, limit),
         Found::Guess(limit) => {
+            let are_turns_told =
+                wait(seen, found).is_some_and(|mean| turn_wait(seen, mean).is_some());
             let of_old = match seen.inside().filter(|_| is_old) {
                 Some(0) if seen.out.is_none() => {
                     " (Puma 6 and older count a thread as busy that waits for a client's next \
                      request.)"
                 }
-                Some(1..) => {
+                Some(1..) if !are_turns_told => {
                     " Puma 6 and older serve up to ten requests of a connection in a row, so some \
                      wait far longer."
                 }
-                Some(0) | None => "",
+                Some(_) | None => "",
             };
             let does = doing::takes_the_time(seen).or_else(|| doing::of_own_waits(seen));
             let sentence = match does {
@@ -355,7 +358,12 @@ fn of_limit(seen: &WatchEvidence, limit: &Limit) -> String {
 /// that is all that requests do.
 fn turns(seen: &WatchEvidence, found: &Found) -> Option<doing::TurnTimes> {
     match found {
-        Found::Known(Limit::InsideApp { locked: Some(locked), .. }) => turns_at(seen, locked),
+        Found::Known(Limit::InsideApp { locked: Some(locked), workers, .. }) => {
+            let turns = turns_at(seen, locked)?;
+            // A file is locked for all workers at once.
+            let at_a_time = if locked.is_on_file { 1.0 } else { f64::from(*workers) };
+            Some(turns.with_turns_of(seen, at_a_time))
+        }
         Found::Guess(Limit::InsideApp { .. }) => doing::turns_in_a_pool(seen),
         _ => None,
     }
@@ -429,13 +437,15 @@ impl AcceptWait {
         format!("About 1 in {requests} requests waits to be accepted, for about {each}.")
     }
 
-    /// The same, and why, after a sentence that says where.
-    fn sentence(&self) -> String {
+    /// The same, and why. `in_thread`: how long a request has a thread.
+    fn sentence(&self, in_thread: Option<Nanos>) -> String {
         let requests = number::fixed(self.requests, 0);
+        let others = in_thread.map(|time| format!("; the others take about {}", brief(time)));
         format!(
-            "Only about 1 in {requests} requests waits to be accepted, for about {}: a connection waits once, and \
-             then sends about {requests}.",
-            brief(self.each)
+            "Only about 1 in {requests} requests waits to be accepted, for about {} (a connection waits \
+             once, and then sends about {requests}){}.",
+            brief(self.each),
+            others.unwrap_or_default()
         )
     }
 }
@@ -468,12 +478,14 @@ fn turn_wait(seen: &WatchEvidence, mean: Nanos) -> Option<Nanos> {
     are_turns.then(|| mean * IN_A_ROW as u64)
 }
 
-/// The same in words, after a sentence that says how long one waits on average.
-fn in_turns(each: Nanos) -> String {
+/// The same in words. `in_thread`: how long a request has a thread.
+fn in_turns(each: Nanos, in_thread: Option<Nanos>) -> String {
+    let others = in_thread.map(|time| format!(", and the others take about {}", brief(time)));
     format!(
-        "Probably only about 1 in 10 requests waits for a thread, for about {}: Puma before 7 serves ten of a \
-         connection in a row.",
-        brief(each)
+        "Probably only about 1 in 10 requests waits for a thread, for about {}{}: Puma before 7 serves ten \
+         of a connection in a row.",
+        brief(each),
+        others.unwrap_or_default()
     )
 }
 

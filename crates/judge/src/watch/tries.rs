@@ -2,14 +2,14 @@
 
 use model::{CpuUsage, Limit, Nanos, number};
 
+use super::doing::TurnTimes;
 use super::evidence::{Backend, WatchEvidence, WatchedWorker};
 use super::idle::{self, Held};
 use super::limit::{Found, Unseen};
-use super::doing::TurnTimes;
 use super::{doing, locks, other_server, shared, turns_at, uneven};
 use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
-use crate::words::{brief, capitalised, listed, tenths};
+use crate::words::{brief, capitalised, count_of, listed, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
@@ -78,14 +78,26 @@ fn for_idle(seen: &WatchEvidence, held: &Held) -> Vec<String> {
     }
 }
 
-/// The remedy for a pool.
-const POOL: &str = "as many connections as threads (of a database: `pool:` in database.yml)";
+/// The remedy for a pool: `5 connections in each worker, as many as threads`.
+fn as_many_connections(seen: &WatchEvidence) -> String {
+    let threads = seen.workers.first().and_then(|worker| worker.threads);
+    let is_even = seen.workers.iter().all(|worker| worker.threads == threads);
+    let connections = match threads.filter(|_| is_even) {
+        Some(threads) => {
+            let each = if seen.workers.len() > 1 { " in each worker" } else { "" };
+            format!("{}{each}, as many as threads", count_of(threads, "connection"))
+        }
+        None => "as many connections as threads".to_owned(),
+    };
+    format!("{connections} (of a database: `pool:` in database.yml)")
+}
 
-/// The remedy for a pool, with its condition where it is seen whom those ask that have a connection.
+/// The same, with its condition where it is seen whom those ask that have a connection.
 fn larger_pool(seen: &WatchEvidence) -> String {
+    let pool = as_many_connections(seen);
     match doing::places_of_pool(seen).zip(seen.slots()) {
-        Some((places, slots)) => format!("{POOL}, if {places} can take {slots} at once"),
-        None => POOL.to_owned(),
+        Some((places, slots)) => format!("{pool}, if {places} can take {slots} at once"),
+        None => pool,
     }
 }
 
@@ -470,7 +482,8 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
                 },
             );
             let turns = locked.as_ref().and_then(|locked| turns_at(seen, locked));
-            let of_pool = format!("if it is a pool: {POOL}{}.", without_turns(seen, turns));
+            let pool = as_many_connections(seen);
+            let of_pool = format!("if it is a pool: {pool}{}.", without_turns(seen, turns));
             let of_lock = format!(
                 "if it is a lock: hold it for less time{}; more workers help if each has a lock of its own \
                  (a Mutex). More threads would only wait, too.",

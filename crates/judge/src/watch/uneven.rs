@@ -101,7 +101,8 @@ fn spread(seen: &WatchEvidence) -> String {
 
 /// What spreads the connections. `may_add_threads`: whether more threads in a worker would do more.
 pub(super) fn attempt(seen: &WatchEvidence, may_add_threads: bool) -> String {
-    let new = "`wait_for_less_busy_worker 0.005` in config/puma.rb, for new connections; for kept ones, ";
+    let new =
+        "`wait_for_less_busy_worker 0.005` in config/puma.rb, for new connections; for kept ones, ";
     let new = if seen.major() == Some(5) { new } else { "" };
     let also = if may_add_threads { ", or fewer workers with more threads each" } else { "" };
     format!(

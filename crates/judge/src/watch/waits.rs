@@ -26,6 +26,8 @@ const LEAST_SPAN: Nanos = Nanos::from_secs(1);
 /// If there was a queue at the first look and at the last, not longer ago than this, there was one
 /// all the time.
 const LAST_LOOK: Nanos = Nanos::from_secs(2);
+/// It takes so long at most until the first looks show what waits.
+const FIRST_LOOKS: Nanos = Nanos::from_secs(3);
 /// A worker that has not reported for this long, while another has, may hang.
 const SILENCE: Nanos = Nanos::from_secs(15);
 /// At most this many absent workers are named.
@@ -304,7 +306,7 @@ pub(super) fn since(seen: &WatchEvidence, found: &Found, wait: Option<Nanos>) ->
     }
     let length = brief(span.length);
     // The first looks may not have shown yet what waited.
-    let is_early = span.length <= seen.watched && seen.watched <= span.length + LAST_LOOK;
+    let is_early = span.length <= seen.watched && seen.watched <= span.length + FIRST_LOOKS;
     let is_all_along = span.is_from_start && is_early;
     let since = if is_all_along {
         format!("requests waited at every look in the {} watched", brief(seen.watched))

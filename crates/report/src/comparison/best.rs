@@ -116,7 +116,7 @@ fn under_conditions(summary: &SummaryComparison, best: &str) -> String {
     judge::words::capitalised(&format!("{begin}{best}"))
 }
 
-/// `2 x 3 (mean +582 %; ever more requests waited in 4 of 20 runs)`
+/// `2 x 3 (553 ms, p99 2110 ms; ever more requests waited in 4 of 20 runs)`; in overload `2 x 3 (-12 %)`.
 fn behind_in_words(
     summary: &SummaryComparison,
     row: &ComparedMetric,
@@ -125,10 +125,12 @@ fn behind_in_words(
 ) -> String {
     let waited = overloaded_runs(summary, row, letter)
         .map(|runs| format!("; ever more requests waited in {runs}"));
-    // Beside changes of p99 it has to be said that this is none.
-    let of = summary.rate_per_s.map(|_| format!("{} ", row.metric)).unwrap_or_default();
-    let change = percent(estimate, 0);
-    format!("{} ({of}{change} %{})", summary.called(letter), waited.unwrap_or_default())
+    // At a rate, beside those of the size to take.
+    let what = match summary.rate_per_s {
+        Some(_) => figures_of_size(summary, row, letter),
+        None => format!("{} %", percent(estimate, 0)),
+    };
+    format!("{} ({what}{})", summary.called(letter), waited.unwrap_or_default())
 }
 
 /// Sentences about a size, of which the first says to take it. What it can do at most stands beside that,
@@ -228,11 +230,7 @@ fn to_take_at_a_rate(summary: &SummaryComparison, row: &ComparedMetric, taken: &
     let figures = figures_of_size(summary, row, taken);
     let name = name(row.metric);
     let called = summary.called(taken);
-    let take = if same.is_empty() || !open.is_empty() {
-        format!("take {called}: {name} {figures}.")
-    } else {
-        format!("take {called}, the fewest threads of those tried with the best {name}: {figures}.")
-    };
+    let take = format!("take {called}: {name} {figures}.");
     let open = (!open.is_empty()).then(|| {
         let each: Vec<String> =
             open.iter().map(|it| with_mean_and_tail(summary, row, taken, &it.arm)).collect();
@@ -250,7 +248,12 @@ fn to_take_at_a_rate(summary: &SummaryComparison, row: &ComparedMetric, taken: &
             format!("{} ({figures})", summary.called(&it.arm))
         });
         let each: Vec<String> = each.collect();
-        format!("The same within {}: {}.", plain_percent(summary.margin), listed(&each))
+        let have = if same.iter().all(|it| is_smaller(summary, taken, &it.arm)) {
+            "More threads have the same"
+        } else {
+            "The same"
+        };
+        format!("{have} {name} within {}: {}.", plain_percent(summary.margin), listed(&each))
     });
     let tails = [ComparisonVerdict::Worse, ComparisonVerdict::Better];
     let tails = tails.map(|verdict| of_tails(summary, taken, verdict));

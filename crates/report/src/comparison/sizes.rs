@@ -257,6 +257,9 @@ pub(super) fn what_limits(
     let is_largest = looks.last().is_some_and(|largest| largest.size == best.size);
     let taken = taken.and_then(|taken| called(looks, taken));
     let is_taken = taken.is_some_and(|taken| taken.size == best.size);
+    let is_named = taken.and_then(|taken| limit_of(looks, taken)).is_some_and(|limit| {
+        limit.evidence.is_some_and(|evidence| evidence.starts_with(&best.size.to_string()))
+    });
     let does = if is_taken {
         "In overload no other size of those tried answers more".to_owned()
     } else {
@@ -264,6 +267,8 @@ pub(super) fn what_limits(
     };
     let most = match (limit_of(looks, best), &lock) {
         (Some(_), _) if is_taken => format!("{does}."),
+        // How much it answers stands beside the size to take.
+        (Some(limit), _) if is_named => format!("Of {} {}.", best.size, limit.as_clause()),
         (Some(limit), _) => format!("{does}, {}.", limit.as_participle()),
         (None, _) if best.others.is_some() && is_taken => format!("{does}."),
         (None, _) if best.others.is_some() => {

@@ -114,7 +114,7 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     };
     let trade = Trade::of(&rows);
     let tells_rate = find(&rows, Metric::Throughput)
-        .is_some_and(|it| summary.connections.is_some() && certain_change(it.difference).is_some());
+        .is_some_and(|it| summary.connections.is_some() && has_changed(it.difference));
     // In a closed loop the throughput says the same as the mean, of which the trade has two sides.
     let is_said_by_rate =
         |it: &ComparedRow<'_>| it.row.metric == Metric::Mean && trade.is_some() && tells_rate;
@@ -122,6 +122,12 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
     for it in rows.iter().filter(is_told) {
         let name = name(it.row.metric);
         match it.verdict() {
+            // What the trade costs in all has no word of a verdict beside it.
+            ComparisonVerdict::Worse | ComparisonVerdict::Better
+                if trade.is_some() && it.row.metric == Metric::Throughput =>
+            {
+                certain.push(format!("{name} {}", it.medians()));
+            }
             ComparisonVerdict::Worse | ComparisonVerdict::Better => changed.push(*it),
             ComparisonVerdict::Same => same.push(name),
             ComparisonVerdict::CannotTell => match certain_change(it.difference) {

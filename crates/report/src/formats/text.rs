@@ -6,6 +6,7 @@
 //! that is too long runs over the edge. An answer's table gives up columns instead, and says which
 //! ([`narrowed`]).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::tree::{
@@ -174,6 +175,17 @@ pub fn narrowed(table: &DataTable, indent: usize, width: Width) -> NarrowedTable
             *stays &= column.leaves != next;
         }
         narrowed = table.clone().with_columns(&stays);
+    }
+    // One that left early may have room in the place of a wider one that left after it.
+    let left: BTreeSet<u8> =
+        all.iter().zip(&stays).filter(|(_, stays)| !**stays).map(|(it, _)| it.leaves).collect();
+    for leaves in left {
+        let is_one = |(column, stays): (&TableColumn, &bool)| *stays || column.leaves == leaves;
+        let wider: Vec<bool> = all.iter().zip(&stays).map(is_one).collect();
+        let with_it = table.clone().with_columns(&wider);
+        if width.fits(columns_with_notes(&with_it, indent)) {
+            (narrowed, stays) = (with_it, wider);
+        }
     }
     NarrowedTable { table: narrowed, left: names_of_leaving(&all, &stays), stays }
 }

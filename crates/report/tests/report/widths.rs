@@ -101,7 +101,7 @@ fn an_interrupted_sweep_has_the_columns_of_a_whole_one() {
     let head = |answer: &str| answer.lines().find(|line| line.contains("req/s")).map(str::to_owned);
     let cut_short = answer(study::interrupted().into());
     assert_eq!(head(&cut_short), head(&answer(study::canonical().into())));
-    assert!(cut_short.contains("1.5x was cut short: 31.1 s"), "{cut_short}");
+    assert!(cut_short.contains("1.5x was cut short after 31.1 s"), "{cut_short}");
 }
 
 #[test]

@@ -81,7 +81,9 @@ fn set_thresholds(study: &mut Study, thresholds: Vec<Threshold>) -> Result<(), M
 fn command_that_asks(study: &ComparisonStudy, args: &ReportArgs) -> String {
     let pairs = args.pairs.then(|| "--pairs".to_owned());
     let gates: Vec<String> = args.gates.iter().map(Metric::to_string).collect();
-    let metric = (!gates.is_empty()).then(|| format!("--metric={}", gates.join(",")));
+    // A sweep of sizes has no such flag.
+    let has_metric = study.plan.question != ComparisonQuestion::Best && !gates.is_empty();
+    let metric = has_metric.then(|| format!("--metric={}", gates.join(",")));
     let least = study.plan.feasible().err().map(|never| format!("--blocks={}", never.least));
     let mut dropped: Vec<&str> = Vec::new();
     dropped.extend(metric.is_some().then_some("--metric"));
