@@ -55,9 +55,10 @@ pub(crate) fn round_rate(rate: f64) -> String {
     let unit = 10_f64.powi(digits - 1);
     let decimals = usize::try_from(1 - digits).unwrap_or(0);
     let written = number::fixed((rate / unit).round() * unit, decimals);
-    match written.contains('.') {
-        true => written.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => written,
+    if written.contains('.') {
+        written.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        written
     }
 }
 

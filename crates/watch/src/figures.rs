@@ -159,7 +159,11 @@ fn short(found: &Diagnosis) -> Option<String> {
             Some(_) | None => first.to_owned(),
         }
     });
-    let attempt = found.tries.first().map(|attempt| format!("Try: {attempt}"));
+    // One remedy of two would be read as the only one.
+    let is_either = found.tries.first().is_some_and(|first| first.starts_with("If it is a pool:"));
+    let shown = if is_either { 2 } else { 1 };
+    let attempts: Vec<&str> = found.tries.iter().take(shown).map(String::as_str).collect();
+    let attempt = (!attempts.is_empty()).then(|| format!("Try: {}", attempts.join(" ")));
     let conclusion = found.conclusion.clone().or(why);
     let said: Vec<String> = conclusion.into_iter().chain(found.how_long.clone()).collect();
     if said.is_empty() {

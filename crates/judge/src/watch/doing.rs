@@ -601,7 +601,9 @@ pub(super) fn places_of_pool(seen: &WatchEvidence) -> Option<String> {
 
 /// What looks most like a pool.
 fn pool(seen: &WatchEvidence, all: &[WaitsSeen], slots: u32) -> Option<Pool> {
-    let of_askers = pool_of_askers(all, slots);
+    // Those that ask several places hardly all do so by what one pool lends.
+    let is_one_place = most_waited_for(seen).count() <= 1;
+    let of_askers = pool_of_askers(all, slots).filter(|pool| pool.is_probable || is_one_place);
     pool_of_any(all, slots)
         .or_else(|| pool_around_a_place(seen, all))
         .or(of_askers.filter(|pool| pool.is_probable))
@@ -819,14 +821,15 @@ impl TurnTimes {
 
     /// How long a request takes in all, with its wait for a thread or to be accepted.
     pub(super) fn of_total(&self, wait: Nanos, for_what: &str) -> String {
-        let total = wait + self.in_thread();
+        let total = to_digits(wait + self.in_thread(), wait + self.in_thread(), 3);
+        let wait = to_digits(wait, wait, 3);
         format!(
             "A request takes about {}, on average: it waits {} {for_what} and {} for {}{}.",
             brief(total),
             brief(wait),
-            roughly(rounded(self.waits)),
+            roughly(self.waits_of(total, wait)),
             self.lends,
-            self.rest_of(total, to_digits(wait, wait, 3))
+            self.rest()
         )
     }
 
@@ -837,33 +840,37 @@ impl TurnTimes {
 
     /// The same in words, with its parts.
     pub(super) fn of_thread(&self) -> String {
-        let in_thread = self.in_thread();
+        let in_thread = to_digits(self.in_thread(), self.in_thread(), 3);
         format!(
             "Each request then has a thread for {}, on average: it waits {} for {}{}.",
             brief(in_thread),
-            roughly(rounded(self.waits)),
+            roughly(self.waits_of(in_thread, Nanos::ZERO)),
             self.lends,
-            self.rest_of(in_thread, Nanos::ZERO)
+            self.rest()
         )
     }
 
-    /// What is left of a time in words, so that the parts add up to it as they are written.
-    fn rest_of(&self, total: Nanos, wait: Nanos) -> String {
+    /// How long it waits for what others have, so that the parts add up to the total as they are written.
+    fn waits_of(&self, total: Nanos, wait: Nanos) -> Nanos {
+        if self.has == Nanos::ZERO {
+            return rounded(self.waits);
+        }
+        to_digits(total.saturating_sub(wait + rounded(self.has)), total, 3)
+    }
+
+    /// What it does then.
+    fn rest(&self) -> String {
         if self.has == Nanos::ZERO {
             return String::new();
         }
-        let rest = to_digits(total, total, 3).saturating_sub(wait + rounded(self.waits));
-        let rest = roughly(to_digits(rest, total, 3));
-        match &self.asks {
-            Some(place) => format!(", and then {rest} for {place}"),
-            None => {
-                let in_turn = self.in_turn.map(|time| {
-                    let time = roughly(rounded(time).min(to_digits(self.has, total, 3)));
-                    format!(", about {time} of it in its turn")
-                });
-                format!(", and takes {rest} for the rest{}", in_turn.unwrap_or_default())
-            }
+        let rest = roughly(rounded(self.has));
+        if let Some(place) = &self.asks {
+            return format!(", and then {rest} for {place}");
         }
+        let in_turn = self
+            .in_turn
+            .map(|time| format!(", about {} of it in its turn", roughly(rounded(time))));
+        format!(", and takes {rest} for the rest{}", in_turn.unwrap_or_default())
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`

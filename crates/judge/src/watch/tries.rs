@@ -107,7 +107,7 @@ fn settle(seen: &WatchEvidence) -> Vec<String> {
     if pool.is_some_and(|pool| pool.is_probable) {
         let pool = larger_pool(seen);
         let gain = without_turns(seen, doing::turns_in_a_pool(seen));
-        let remedy = format!("{pool}{gain}. More threads would only wait, too.");
+        let remedy = format!("{pool}{gain}. More threads alone would only wait, too.");
         return std::iter::once(remedy).chain(printed_stacks(seen)).collect();
     }
     let mut lines = Vec::new();
@@ -233,7 +233,7 @@ fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
     ))
 }
 
-/// `: at most about 140 requests per second then (now 78.4)`: if none had to wait for its turn, and the
+/// `: at most about 140 requests per second then (now 78.4), which is what the threads can do`: if none had to wait for its turn, and the
 /// rest took as long as now, which looks at the threads tell to two digits. Empty where that is not known,
 /// or no more.
 fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
@@ -243,7 +243,10 @@ fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
         let rate = seen.rate_now()?;
         let at_most = two_digits(rate * times_by_cpus(seen, times)?);
         let now = number::rate_in_words(rate);
-        Some(format!(": at most about {at_most} requests per second then (now {now})"))
+        Some(format!(
+            ": at most about {at_most} requests per second then (now {now}), which is what the threads \
+             can do"
+        ))
     };
     at_most().unwrap_or_default()
 }
@@ -251,7 +254,7 @@ fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
 /// `140`, `8.2`
 fn two_digits(rate: f64) -> String {
     let unit = 10_f64.powi(rate.log10().floor() as i32 - 1);
-    let decimals = if rate < 10.0 { 1 } else { 0 };
+    let decimals = usize::from(rate < 10.0);
     number::fixed((rate / unit).round() * unit, decimals)
 }
 
@@ -486,7 +489,7 @@ fn against(seen: &WatchEvidence, limit: &Limit) -> Vec<String> {
             let of_pool = format!("if it is a pool: {pool}{}.", without_turns(seen, turns));
             let of_lock = format!(
                 "if it is a lock: hold it for less time{}; more workers help if each has a lock of its own \
-                 (a Mutex). More threads would only wait, too.",
+                 (a Mutex). More threads alone would only wait, too.",
                 time_under_lock(seen, limit)
             );
             let remedies = called.into_iter().chain([of_pool, of_lock]);
