@@ -238,11 +238,12 @@ fn listed(study: &Study, columns: usize, is_terminal: bool) -> String {
     let minute = minute_of(&summary);
     // What was demanded and is missed comes before what was found.
     let decides = summary.headlines().into_iter().next();
+    let is_empty = decides.is_none() && study.runs().is_empty();
     let sentence = decides.map_or(first_sentence(&summary.sentence).first, |it| it.sentence);
     // Runs are judged when all of them are done.
     let runs = number::count_of(study.runs().len() as u64, "run");
     let sentence = match sentence {
-        "" if study.runs().is_empty() => "nothing was measured",
+        _ if is_empty => "nothing was measured",
         "" => &runs,
         sentence => sentence,
     };

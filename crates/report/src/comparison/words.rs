@@ -113,8 +113,10 @@ fn of_setting(summary: &SummaryComparison, pair: &Difference, change: &pairs::Ar
         metric => it.row.decides || is_usual(metric),
     };
     let trade = Trade::of(&rows);
-    let tells_rate = find(&rows, Metric::Throughput)
-        .is_some_and(|it| summary.connections.is_some() && has_changed(it.difference));
+    let tells_rate = find(&rows, Metric::Throughput).is_some_and(|it| {
+        let is_known = has_changed(it.difference) || certain_change(it.difference).is_some();
+        summary.connections.is_some() && is_known
+    });
     // In a closed loop the throughput says the same as the mean, of which the trade has two sides.
     let is_said_by_rate =
         |it: &ComparedRow<'_>| it.row.metric == Metric::Mean && trade.is_some() && tells_rate;

@@ -94,8 +94,9 @@ impl Search<'_> {
             return None;
         }
         choice.take_rest_as_else();
+        // fail() ends an iteration whose response is not as it should be: that is no usual one.
         let ends = |branch: &Branch<'_>| {
-            ["return", "throw", "fail"].iter().any(|word| has_word(branch.done, word))
+            ["return", "throw"].iter().any(|word| has_word(branch.done, word))
         };
         if choice.branches.iter().any(ends) && self.count(choice.behind) > 0 {
             return None;

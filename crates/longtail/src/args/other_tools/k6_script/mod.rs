@@ -711,7 +711,13 @@ fn hint_of_threshold(metric: &str, limit: Option<&str>) -> String {
     let of_tag = metric
         .split_once('{')
         .and_then(|(metric, _)| k6_condition(&format!("{metric}:{}", limit?)));
+    // These tags are of the response, and name no request.
+    let is_of_responses = ["{expected_response:", "{status:", "{error"];
+    let is_of_responses = is_of_responses.iter().any(|tag| metric.contains(tag));
     match (metric, of_tag) {
+        (_, Some(condition)) if is_of_responses => {
+            format!(" (--expect '{condition}' is of all responses)")
+        }
         (_, Some(condition)) => {
             format!(" (--expect '/PATH {condition}', with the path of that request)")
         }
@@ -928,6 +934,10 @@ mod tests {
             (
                 "'http_req_duration{kind:a}': ['p(95)<200']",
                 "not its threshold on http_req_duration{kind:a} (--expect '/PATH p95 < 200ms', with the path of that request)",
+            ),
+            (
+                "'http_req_duration{expected_response:true}': ['p(95)<200']",
+                "not its threshold on http_req_duration{expected_response:true} (--expect 'p95 < 200ms' is of all responses)",
             ),
         ] {
             let options = format!("{{ thresholds: {{ {thresholds} }} }}");
