@@ -860,6 +860,8 @@ impl TurnTimes {
 
     /// What it does then.
     fn rest(&self) -> String {
+        /// Of what it does then; hardly anything else.
+        const NEARLY_ALL: f64 = 0.9;
         if self.has == Nanos::ZERO {
             return String::new();
         }
@@ -867,10 +869,15 @@ impl TurnTimes {
         if let Some(place) = &self.asks {
             return format!(", and then {rest} for {place}");
         }
-        let in_turn = self
-            .in_turn
-            .map(|time| format!(", about {} of it in its turn", roughly(rounded(time))));
-        format!(", and takes {rest} for the rest{}", in_turn.unwrap_or_default())
+        let is_nearly_all = |time: &Nanos| time.0 as f64 >= NEARLY_ALL * self.has.0 as f64;
+        match self.in_turn {
+            Some(time) if is_nearly_all(&time) => format!(", and then has it for {rest}"),
+            Some(time) => {
+                let time = roughly(rounded(time));
+                format!(", and takes {rest} for the rest, about {time} of it in its turn")
+            }
+            None => format!(", and takes {rest} for the rest"),
+        }
     }
 
     /// `On average a request waits 60.6 ms for it, and then has it for 40.4 ms.`

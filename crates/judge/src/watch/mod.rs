@@ -374,7 +374,7 @@ fn turns_at(seen: &WatchEvidence, locked: &LockWaiters) -> Option<doing::TurnTim
     if is_beside_the_pool(locked) {
         return doing::TurnTimes::of_one_beside(seen, locked.waiting);
     }
-    let lends = if locked.is_on_file { "the file" } else { "the lock or the pool" };
+    let lends = if locked.is_on_file { "the file's lock" } else { "the lock or the pool" };
     let having = f64::from(locked.busy) - locked.waiting;
     doing::TurnTimes::of(seen, lends, locked.waiting, having)
 }

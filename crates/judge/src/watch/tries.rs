@@ -105,7 +105,9 @@ fn larger_pool(seen: &WatchEvidence) -> String {
 fn settle(seen: &WatchEvidence) -> Vec<String> {
     let pool = doing::likely_pool(seen);
     if pool.is_some_and(|pool| pool.is_probable) {
-        let pool = larger_pool(seen);
+        let condition =
+            doing::places_of_pool(seen).map_or(", if what is behind it can take as many", |_| "");
+        let pool = larger_pool(seen) + condition;
         let gain = without_turns(seen, doing::turns_in_a_pool(seen));
         let remedy = format!("{pool}{gain}. More threads alone would only wait, too.");
         return std::iter::once(remedy).chain(printed_stacks(seen)).collect();
@@ -239,8 +241,10 @@ fn with_twice_the_threads(seen: &WatchEvidence) -> Option<String> {
 fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
     let at_most = || {
         let turns = turns.filter(|turns| turns.has > Nanos::ZERO && seen.waiting() > 0)?;
-        let times = turns.in_thread().as_secs_f64() / turns.has.as_secs_f64();
         let rate = seen.rate_now()?;
+        // Of uneven workers some threads are free now.
+        let threads = seen.slots()?.min(seen.busy_or_taken()? + seen.waiting());
+        let times = f64::from(threads) / turns.has.as_secs_f64() / rate;
         let at_most = two_digits(rate * times_by_cpus(seen, times)?);
         let now = number::rate_in_words(rate);
         Some(format!(

@@ -334,9 +334,9 @@ fn why_fewer_threads_are_worse(
         .filter(|letter| !in_turns.contains(letter) && near(letter).is_none())
         .collect();
     let turns = (!in_turns.is_empty()).then(|| {
-        let serve = if in_turns.len() == 1 { "serves" } else { "serve" };
         format!(
-            "{} {serve} ten requests of a connection in a row while others wait, as Puma before 7 does.",
+            "At {} requests often wait while ten of another connection are served in a row, as Puma before \
+             7 does.",
             names(&in_turns)
         )
     });
@@ -645,7 +645,7 @@ mod tests {
         summary.looks[1].rate_per_s = 150.0;
         assert!(best(&summary).contains(" Why 2 x 2 is worse is not known."), "{}", best(&summary));
         summary.arms[0].serves_in_turns = true;
-        let turns = " 2 x 2 serves ten requests of a connection in a row while others wait, as Puma before 7 does.";
+        let turns = " At 2 x 2 requests often wait while ten of another connection are served in a row, as Puma before 7 does.";
         assert!(best(&summary).contains(turns), "{}", best(&summary));
         assert!(!best(&summary).contains("not known"), "{}", best(&summary));
         summary.arms[1].serves_in_turns = true;

@@ -63,7 +63,7 @@ fn end(study: &ComparisonStudy, block: usize) -> String {
     next.map(|look| format!(", may end after block {look}")).unwrap_or_default()
 }
 
-/// `: throughput so far, /s, 2 x 1: 44.0, 2 x 3: 76.5`: the medians so far of the metric that decides which arm
+/// `: throughput so far, /s (median of the runs), 2 x 1: 44.0, 2 x 3: 76.5`: the medians so far of the metric that decides which arm
 /// is best. Figures can be compared from block to block, whichever arm is ahead.
 fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String {
     let Some(row) = found.metrics.iter().find(|row| row.decides) else { return String::new() };
@@ -75,7 +75,7 @@ fn figures_of_arms(plan: &ComparisonPlan, found: &ComparisonFindings) -> String 
     if figures.is_empty() {
         return String::new();
     }
-    format!(": {} so far, {}, {}", row.metric, row.unit, figures.join(", "))
+    format!(": {} so far, {} (median of the runs), {}", row.metric, row.unit, figures.join(", "))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn at_a_rate_the_best_arm_has_the_shortest_mean_so_far() {
         let said = progress(&testkit::comparison::searched_threads(), 5);
-        assert!(said.contains(": mean so far, ms, 2 x 2: "), "{said}");
+        assert!(said.contains(": mean so far, ms (median of the runs), 2 x 2: "), "{said}");
     }
 
     #[test]

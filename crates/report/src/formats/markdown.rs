@@ -60,8 +60,8 @@ fn without_output(line: &str) -> String {
 }
 
 /// A command line without what paths tell of whoever typed it. Of the checkouts of `--puma` the parts stay
-/// that tell them apart, which others can type as versions, and a comment says what they were; a home folder
-/// is `~`.
+/// that tell them apart, as paths of the folder that one is in, since as versions they would be others; a
+/// comment says what they are. A home folder is `~`.
 fn without_own_paths(line: &str) -> String {
     let mut checkouts = None;
     let mut is_value_of_puma = false;
@@ -81,13 +81,13 @@ fn without_own_paths(line: &str) -> String {
     });
     let line = words.collect::<Vec<_>>().join(" ");
     match checkouts {
-        Some(parts) if parts.contains(',') => format!("{line}\n# {parts}: paths of checkouts"),
-        Some(parts) => format!("{line}\n# {parts}: the path of a checkout"),
+        Some(parts) if parts.contains(',') => format!("{line}\n# {parts}: checkouts of Puma"),
+        Some(parts) => format!("{line}\n# {parts}: a checkout of Puma"),
         None => line,
     }
 }
 
-/// `6.6.1,8.0.2` of `/srv/pumas/6.6.1,/srv/pumas/8.0.2`: paths without the folders that all are in. `None` of
+/// `./6.6.1,./8.0.2` of `/srv/pumas/6.6.1,/srv/pumas/8.0.2`: paths without the folders that all are in. `None` of
 /// what is not only paths.
 fn last_parts(paths: &str) -> Option<String> {
     let is_path = |path: &str| {
@@ -101,7 +101,7 @@ fn last_parts(paths: &str) -> Option<String> {
     let fewest = each.iter().map(Vec::len).min()?;
     let is_shared = |at: &usize| each.iter().all(|parts| parts[*at] == each[0][*at]);
     let shared = (0..fewest - 1).take_while(is_shared).count();
-    let parts = each.iter().map(|parts| parts[shared..].join("/"));
+    let parts = each.iter().map(|parts| format!("./{}", parts[shared..].join("/")));
     Some(parts.collect::<Vec<_>>().join(","))
 }
 
@@ -269,15 +269,15 @@ mod tests {
         let of = without_own_paths;
         assert_eq!(
             of("longtail compare -w2 --puma /home/me/pumas/6.6.1,/home/me/pumas/8.0.2 --arm ''"),
-            "longtail compare -w2 --puma 6.6.1,8.0.2 --arm ''\n# 6.6.1,8.0.2: paths of checkouts"
+            "longtail compare -w2 --puma ./6.6.1,./8.0.2 --arm ''\n# ./6.6.1,./8.0.2: checkouts of Puma"
         );
         assert_eq!(
             of("longtail sweep --puma=~/src/6.6.1/bin/puma,~/src/8.0.2/bin/puma"),
-            "longtail sweep --puma=6.6.1/bin/puma,8.0.2/bin/puma\n# 6.6.1/bin/puma,8.0.2/bin/puma: paths of checkouts"
+            "longtail sweep --puma=./6.6.1/bin/puma,./8.0.2/bin/puma\n# ./6.6.1/bin/puma,./8.0.2/bin/puma: checkouts of Puma"
         );
         assert_eq!(
             of("longtail sweep --puma /srv/8.0.2/ -t5:5"),
-            "longtail sweep --puma 8.0.2 -t5:5\n# 8.0.2: the path of a checkout"
+            "longtail sweep --puma ./8.0.2 -t5:5\n# ./8.0.2: a checkout of Puma"
         );
         let versions = "longtail compare --puma 6.6.1,8.0.2 --url http://127.0.0.1:9292/root/x";
         assert_eq!(of(versions), versions);
