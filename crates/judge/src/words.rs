@@ -38,10 +38,12 @@ pub fn share(share: f64) -> String {
         0.995.. => 1,
         _ => 2,
     };
-    let text = number::fixed(percent, decimals);
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} %")
+    format!("{} %", without_zeros(&number::fixed(percent, decimals)))
+}
+
+/// A figure without zeros behind a point that say nothing: `2.50` is `2.5`, `8.0` is `8`.
+pub(crate) fn without_zeros(figure: &str) -> &str {
+    if figure.contains('.') { figure.trim_end_matches('0').trim_end_matches('.') } else { figure }
 }
 
 /// A figure in a sentence: `0.123`, `9.7`, `12`, `1234`.
@@ -54,12 +56,7 @@ pub(crate) fn round_rate(rate: f64) -> String {
     let digits = rate.max(1e-9).log10().floor() as i32;
     let unit = 10_f64.powi(digits - 1);
     let decimals = usize::try_from(1 - digits).unwrap_or(0);
-    let written = number::fixed((rate / unit).round() * unit, decimals);
-    if written.contains('.') {
-        written.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        written
-    }
+    without_zeros(&number::fixed((rate / unit).round() * unit, decimals)).to_owned()
 }
 
 /// `a, b and c`.

@@ -7,7 +7,7 @@ use model::{LockWaiters, Nanos};
 use super::evidence::{Backend, WaitsSeen, WatchEvidence};
 use super::locks;
 use crate::limits::threads;
-use crate::words::{brief, capitalised, count_at_looks, count_of, listed, share};
+use crate::words::{brief, capitalised, count_at_looks, count_of, listed, share, without_zeros};
 
 /// A smaller share of the threads than this is not mentioned.
 const A_FEW: f64 = 0.05;
@@ -765,10 +765,8 @@ pub(super) fn to_digits(time: Nanos, like: Nanos, digits: u32) -> Nanos {
 pub(super) fn roughly(time: Nanos) -> String {
     let text = brief(time);
     match text.split_once(' ') {
-        Some((figure, unit)) if figure.contains('.') => {
-            format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
-        }
-        _ => text,
+        Some((figure, unit)) => format!("{} {unit}", without_zeros(figure)),
+        None => text,
     }
 }
 
@@ -860,7 +858,7 @@ impl TurnTimes {
 
     /// What it does then.
     fn rest(&self) -> String {
-        /// Of what it does then; hardly anything else.
+        /// With this share of it in its turn, a request does hardly anything else then.
         const NEARLY_ALL: f64 = 0.9;
         if self.has == Nanos::ZERO {
             return String::new();

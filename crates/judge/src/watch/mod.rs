@@ -120,7 +120,7 @@ impl Diagnosis {
         };
         let since = waits::since(seen, &found, wait);
         let why: Vec<String> =
-            shared::sentence(seen).into_iter().chain(why(seen, &found)).collect();
+            shared::sentence(seen).into_iter().chain(why(seen, &found, turn_wait)).collect();
         let why = Some(why.join(" ")).filter(|why| !why.is_empty());
         let in_a_row = accepting.as_ref().filter(|some| is_served_in_a_row(seen, some.requests));
         let few_wait = in_a_row.map(|accepting| accepting.each).or(turn_wait);
@@ -243,7 +243,9 @@ fn conclusion(seen: &WatchEvidence, found: &Found) -> Option<String> {
     })
 }
 
-fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
+/// The reason. `turn_wait`: how long some requests wait while ten of another connection are served, where
+/// the answer says it.
+fn why(seen: &WatchEvidence, found: &Found, turn_wait: Option<Nanos>) -> Option<String> {
     let is_old = seen.major().is_some_and(|major| major <= 6);
     Some(match found {
         Found::NoneSeen => {
@@ -255,14 +257,12 @@ fn why(seen: &WatchEvidence, found: &Found) -> Option<String> {
         }
         Found::Known(limit) => of_known(seen, limit),
         Found::Guess(limit) => {
-            let are_turns_told =
-                wait(seen, found).is_some_and(|mean| turn_wait(seen, mean).is_some());
             let of_old = match seen.inside().filter(|_| is_old) {
                 Some(0) if seen.out.is_none() => {
                     " (Puma 6 and older count a thread as busy that waits for a client's next \
                      request.)"
                 }
-                Some(1..) if !are_turns_told => {
+                Some(1..) if turn_wait.is_none() => {
                     " Puma 6 and older serve up to ten requests of a connection in a row, so some \
                      wait far longer."
                 }

@@ -9,7 +9,7 @@ use super::limit::{Found, Unseen};
 use super::{doing, locks, other_server, shared, turns_at, uneven};
 use crate::limits::inside_app::is_beside_the_pool;
 use crate::next::cpus_in_words;
-use crate::words::{brief, capitalised, count_of, listed, tenths};
+use crate::words::{brief, capitalised, count_of, listed, round_rate, tenths};
 
 /// One line each.
 pub(super) fn of(seen: &WatchEvidence, found: &Found) -> Vec<String> {
@@ -245,7 +245,7 @@ fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
         // Of uneven workers some threads are free now.
         let threads = seen.slots()?.min(seen.busy_or_taken()? + seen.waiting());
         let times = f64::from(threads) / turns.has.as_secs_f64() / rate;
-        let at_most = two_digits(rate * times_by_cpus(seen, times)?);
+        let at_most = round_rate(rate * times_by_cpus(seen, times)?);
         let now = number::rate_in_words(rate);
         Some(format!(
             ": at most about {at_most} requests per second then (now {now}), which is what the threads \
@@ -253,13 +253,6 @@ fn without_turns(seen: &WatchEvidence, turns: Option<TurnTimes>) -> String {
         ))
     };
     at_most().unwrap_or_default()
-}
-
-/// `140`, `8.2`
-fn two_digits(rate: f64) -> String {
-    let unit = 10_f64.powi(rate.log10().floor() as i32 - 1);
-    let decimals = usize::from(rate < 10.0);
-    number::fixed((rate / unit).round() * unit, decimals)
 }
 
 /// So many times the requests, or as many as the CPUs allow; `None` if a limit is not known, as where
